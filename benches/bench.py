@@ -2,8 +2,8 @@
 
 Each case is a `tailback run` with one thread into a temporary folder, and no other case runs at the
 same time. Packets per second are data packets of TCP senders divided by the CPU time of the
-simulation, without start-up. Peak memory is the peak of the whole process, including Python. The
-table shows the best of several runs, because host load can only slow down a run.
+simulation, without start-up. Peak memory is the peak memory of the whole process, including Python.
+The table shows the best of several runs, because host load can only slow down a run.
 
 Speed depends on the machine. The goals are therefore numbers of instructions, which are the same on
 all machines (benches/instructions.py)."""
@@ -45,8 +45,8 @@ def measure(case: Path, *extra: str) -> Measured:
     with tempfile.TemporaryDirectory() as out:
         since = time.perf_counter()
         command = [sys.executable, "-m", "tailback", "run", str(case), "--jobs", "1", "--out", out]
-        # A child process inherits the peak memory of its parent. Writing 5 to clear_refs resets the
-        # peak to the current use.
+        # Reset the peak, because a child process inherits the peak memory of its parent. Writing 5
+        # to clear_refs resets the peak to the current use.
         Path("/proc/self/clear_refs").write_text("5", "ascii")
         with tempfile.TemporaryFile() as complaints:
             process = subprocess.Popen(

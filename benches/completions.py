@@ -2,8 +2,8 @@
 for docs/evidence/completions.md.
 
 In each case, one flow sends a given amount of data alone over one of the suite's paths. The suite
-runs each case 100 times, and the slowest run must not take longer than the limit. This script runs
-the cases with the simulator's congestion controls.
+runs each case 100 times. A case passes if the slowest run does not take longer than the limit. This
+script runs the cases with the simulator's congestion controls.
 
     python benches/completions.py [--seeds N] [--write]
 """

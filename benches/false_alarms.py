@@ -1,5 +1,5 @@
 """Counts the differences that `tailback compare` flags in A/A tests. An A/A test compares a
-scenario with itself, with other seeds, so every flagged difference is false.
+scenario with the same scenario, run with other seeds. Every flagged difference is therefore false.
 
     python benches/false_alarms.py                     200 pairs of a sweep of six points
     python benches/false_alarms.py --battery N         a quick `l4s-battery`, of N seeds
@@ -8,10 +8,11 @@ Runs are stored in `results` and reused. Each pair compares five (or ten) seeds 
 other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs.
 `l4s-battery` has fewer seeds, which are shuffled again when all of them have been used. The table
 compares two methods: the method of Benjamini and Hochberg over all differences, and the method of
-`tailback.comparison.families`. For each method it has the number of pairs in which any difference
+`tailback.comparison.families`. For each method, it shows in how many pairs at least one difference
 is flagged, and the largest number of flags in one pair. To measure power, the script makes the
 variant's values 10 % larger at one sweep point, and counts the pairs in which this change is
-flagged."""
+flagged.
+"""
 
 from __future__ import annotations
 
@@ -126,8 +127,8 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # If each difference is the only test of its family, the two-stage method equals the method
-        # of Benjamini and Hochberg.
+        # Give each difference a family of its own. The two-stage method then equals the method of
+        # Benjamini and Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))

@@ -7,9 +7,10 @@ with itself.
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
 Runs are stored in `results` and reused. A redraw gives the tested algorithm and the reference
-different seeds, each as many as the section has with `--quick`. Subject and reference thus differ
-only by chance. The seeds are drawn from runs with four times as many seeds. The table counts the
-verdicts of each section that compares the tested algorithm with a reference."""
+different seeds. Each gets as many seeds as the section has with `--quick`. Subject and reference
+thus differ only by chance. The seeds are drawn from a stock of runs with four times as many seeds.
+The table counts the verdicts of each section that compares the tested algorithm with a reference.
+"""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ of the docs.
 Each point of a figure is the fastest of three `tailback run` commands, or of a single command with
 --quick. The time is the CPU time of the simulation alone, divided by the data packets of its TCP
 senders. Memory is the peak of the whole process, including Python and writing the results. The
-column "all" has the CPU time of the whole process, and "set up" has the CPU time of a run that ends
-after a microsecond.
+column "all" shows the CPU time of the whole process. The column "set up" shows the CPU time of a
+run that ends after a microsecond of simulated time.
 
     python benches/growth.py [PART ...] [--quick] [--write]
 """
@@ -84,7 +84,7 @@ def scenario(flows: Sequence[Table], **keys: object) -> Table:
 
 
 def lasting(bits: float, packets: float, least: float) -> str:
-    """Return how long a link needs to send `packets` packets, but at least `least` seconds."""
+    """Return the time in s that a link needs to send `packets` packets, but at least `least`."""
     seconds = max(least, packets * FRAME_BITS / bits)
     return f"{round(1e3 * seconds)}ms"
 
@@ -228,7 +228,7 @@ def entries(quick: bool) -> Iterator[Point]:
         rate = {"steps": told}
         yield Point(n, "steps of the rate", _one(seconds, {"rate": rate, "queue": "fifo"}), {})
     for n in (100, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
-        # 8 opportunities per millisecond make 96 Mbit/s.
+        # At 8 opportunities per millisecond, the link sends 96 Mbit/s.
         lines = sorted(1 + draw.randrange(max(1, n // 8)) for _ in range(n))
         text = "".join(f"{line}\n" for line in lines)
         link = {"rate": {"trace": "trace.txt"}, "queue": "fifo"}

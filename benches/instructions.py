@@ -2,10 +2,11 @@
 regressions are visible.
 
 A shortened run of each case runs under valgrind's callgrind, which also simulates a second-level
-cache of 1 MB. Its counts do not depend on host load. `make bench` compares the counts with
-benches/instructions.json. It fails if a case needs over 3 % more instructions, or if its cache
-misses per packet rise by more than 5 % plus 0.1. `--update` writes that file after an intended
-change."""
+cache of 1 MB. The counts of callgrind do not depend on host load. `make bench` compares the counts
+with benches/instructions.json. It fails if a case needs over 3 % more instructions, or if its cache
+misses per packet rise by more than 5 % plus 0.1. After an intended change, `--update` writes new
+counts to that file.
+"""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
 """Compares the speed of the simulator in the browser (`tailback lab`) with native runs, and prints
 the size of the page's parts.
 
-`make bench-lab` prints the table of docs/how-to/lab.md, which has medians of CPU time. The
+`make bench-lab` prints the table of docs/how-to/lab.md. The table shows medians of CPU time. The
 simulator runs in node, which has the same V8 as Chromium. In a "watched" run, every packet of a
 link is recorded, as on the page. Finally, Chromium opens the page and animates a run, and the
-script counts frames per second."""
+script counts frames per second.
+"""
 
 from __future__ import annotations
 

@@ -42,8 +42,9 @@ def parking_lot(delay: str) -> str:
 
 
 def tree(delay: str, *, apart: bool) -> str:
-    """Return 100 links at 1 Gbit/s and 10,000 flows. Each flow uses four links, chosen from all
-    links or from one half."""
+    """Return 100 links at 1 Gbit/s and 10,000 flows. Each flow uses four links, which are chosen
+    from all links or from one half of the links.
+    """
     lines = ['duration = "1s"', "[path]", 'rtt = "200us"']
     names = [f"l{link}" for link in range(100)]
     for name in names:

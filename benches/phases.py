@@ -5,11 +5,11 @@
     python benches/phases.py --pam FILE         errors against PAM 2025
     python benches/phases.py --cost             instructions per packet with jitter and without
 
-Without jitter, packets reach a full FIFO at fixed offsets from the times at which packets leave it.
-The round-trip times modulo the transmission time of a packet decide which flow's packets are
-dropped. For each X and `host_jitter`, the first table has the ratio of the two flows' rates. The
-first table also has the change of this ratio from each X to the next X. Without phase effects, this
-change is small.
+Without jitter, each packet reaches a full FIFO at a fixed time relative to the departures of other
+packets. The round-trip times modulo the transmission time of a packet decide which flow's packets
+are dropped. For each X and each value of `host_jitter`, the first table shows the ratio of the two
+flows' rates. The first table also shows by how much this ratio changes from each X to the next X.
+Without phase effects, this change is small.
 
 The other tables compare the drop-tail rows of published measurements with the simulator, for the
 same values of jitter. FILE is a CSV of the rows that the authors of PAM 2025 published, with the
@@ -202,7 +202,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # The excess of one congestion control is the deficit of the other, so both errors are
+            # What one congestion control has in excess, the other one lacks, so both errors are
             # equal. Count one error for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
@@ -237,7 +237,7 @@ def cost() -> None:
     for case in ("a", "b", "c", "d"):
         text = (instructions.HERE / f"{case}.toml").read_text(encoding="utf-8")
         with tempfile.NamedTemporaryFile("w", suffix=".toml", encoding="utf-8") as file:
-            # 9 us is below a packet time in every case.
+            # 9 us is shorter than the transmission time of a packet in every case.
             file.write(f'host_jitter = "9us"\n{text}')
             file.flush()
             with_jitter = instructions.count(runner, case, Path(file.name)).instructions

@@ -2,9 +2,10 @@
 
     python benches/planted.py
 
-The crate `planted` in this folder has the copies with bugs and copies without bugs. cargo compiles
-it at the first run. The table lists every section of the evaluation in which the copy with the bug
-gets another verdict than the copy without the bug."""
+The crate `planted` in this folder contains copies of the algorithms, with and without bugs. cargo
+compiles it at the first run. The table lists every section of the evaluation in which the copy with
+the bug gets another verdict than the copy without the bug.
+"""
 
 from __future__ import annotations
 

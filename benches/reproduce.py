@@ -4,8 +4,8 @@ time it spends on the report.
     python benches/reproduce.py [NAME ...] [--jobs N] [--seeds N]
 
 Each experiment runs twice, as a user would run it, in a temporary folder. Unless `--seeds` sets a
-number, it uses all seeds of the experiment. The second command finds every run in the store and
-only makes the report again. The report therefore takes most of this command's time. Modules are
+number, the run uses all seeds of the experiment. The second command finds every run in the store
+and only makes the report again. The report therefore takes most of this command's time. Modules are
 compiled beforehand, like the modules of an installed package.
 """
 
@@ -50,7 +50,9 @@ class Took:
 def compiled(cache: str) -> dict[str, str]:
     """Compile tailback's modules, and return the environment in which commands find them.
 
-    Its cache has the JavaScript of report pages, but no figures, so that first runs draw them."""
+    The environment's cache contains the JavaScript of report pages, but no figures. The first run
+    therefore has to draw the figures.
+    """
     compileall.compile_dir(PACKAGE, quiet=2)
     found = {key: text for key, text in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     found["XDG_CACHE_HOME"] = cache

@@ -9,7 +9,8 @@ is the time of the whole run, with both ends, the network and the files. The fas
 is used, because host load can only slow down a run.
 
 Instructions are counted in the example `count` of the stack's crate, under valgrind, for 20 MB over
-the same path. Host load does not affect them."""
+the same path. Host load does not affect these counts.
+"""
 
 from __future__ import annotations
 

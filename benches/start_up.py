@@ -1,4 +1,4 @@
-"""Measures how slow start ends, at several rates, RTTs and buffer sizes. Writes
+"""Measures how well slow start ends, at several rates, RTTs and buffer sizes. Writes
 docs/evidence/start-up.md and its figure.
 
 One CUBIC flow starts at an empty FIFO. Three numbers describe its first 25 round-trip times:

@@ -1,5 +1,5 @@
-"""Builds wheels. It first makes two parts that maturin does not build, and then calls maturin's
-backend.
+"""Builds wheels. This backend first makes two parts that maturin does not build, and then calls
+maturin's backend.
 
 These parts are the guest's init program and a copy of the engine's sources. pip uses this module
 for a checkout or an sdist. `make wheel` makes both parts by running this file as a program."""
@@ -50,7 +50,9 @@ def prepare() -> None:
 
 
 def guest() -> None:
-    """Build the guest's program, stripped because every boot of a guest reads it."""
+    """Build the guest's program without debug symbols, because every boot of a guest reads the
+    whole file.
+    """
     package = ["--package", "tailback-guest", "--bin", "tailback-guest"]
     subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", *package], check=True)
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))

@@ -2,10 +2,11 @@
 
     python scripts/bbr_programs.py quinn-bbr.json quiche-bbr2.json quinn-cubic.json
 
-The arguments are files with the JSON output of the commands that the page lists. The last file is
-the result of a congestion control other than BBR, as a control experiment. Scenario files of the
-programs are in scripts/programs. The kernel engine needs `tailback kernel build --program quinn`,
-and likewise for quiche."""
+The arguments are files with the JSON output of the commands that the page lists. As a control
+experiment, the last file has the result of a congestion control other than BBR. Scenario files of
+the programs are in scripts/programs. The programs must be built first: `tailback kernel build
+--program quinn`, and the same command for quiche.
+"""
 
 from __future__ import annotations
 

@@ -2,12 +2,13 @@
 
     python3 scripts/coverage.py [--lines]
 
-Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branches need `-Z
-coverage-options=branch`, which stable Rust accepts with RUSTC_BOOTSTRAP. The script needs
-llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's component, from
-PATH, or from Debian packages, which it unpacks into target/llvm. `--lines` also prints the lines
-that no test reaches, and the branches that no test takes. For a branch, it prints line, column and
-the value that the condition never had."""
+Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branch coverage
+needs the option `-Z coverage-options=branch`, which stable Rust accepts if RUSTC_BOOTSTRAP is set.
+The script needs llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's
+component, from PATH, or from Debian packages, which it unpacks into target/llvm. `--lines` also
+prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
+line, column and the value that the condition never had.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def _first_test(path: Path) -> int:
     counted."""
     lines = path.read_text().splitlines()
     for number, (line, behind) in enumerate(pairwise(lines), 1):
-        # `#[cfg(test)] mod tests;` is in another file.
+        # Skip `#[cfg(test)] mod tests;`, because these tests are in another file.
         if line == "#[cfg(test)]" and behind.endswith("{"):
             return number
     return sys.maxsize

@@ -36,8 +36,9 @@ from tailback_studies.reproduction import judges, published
 
 
 def experiment_pages() -> Iterator[Path]:
-    """Write the page of every experiment that has a page, with its goals in a file beside it. Only
-    missing runs are made."""
+    """Write the page of every experiment that has a page, with its goals in a file beside it. Runs
+    that are already stored are reused.
+    """
     for name in experiments.NAMES:
         experiment = experiments.get(name)
         if experiment.needs_kernel:

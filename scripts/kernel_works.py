@@ -3,9 +3,10 @@
     python scripts/kernel_works.py > docs/evidence/kernel-works.md
     python scripts/kernel_works.py dualpi2-2022 dualpi2-2019-wrr --out results/kernel-works
 
-The script first makes the runs that are not stored. Each experiment has its own folder in `--out`.
-Errors are relative to published numbers. Without published numbers, the table shows the difference
-between the engines. Both engines run the same scenarios."""
+The script first executes the runs that are not stored yet. Each experiment has its own folder in
+`--out`. Errors are relative to published numbers. Without published numbers, the table shows the
+difference between the engines. Both engines run the same scenarios.
+"""
 
 from __future__ import annotations
 

@@ -6,9 +6,9 @@ and a page for each algorithm and stack.
     python scripts/league.py --quick --jobs 2 --out results/league
     python scripts/league.py --quick --only quic-go --only cubic --part 5.2.1
 
-The script first makes the runs that are not stored. All runs are in one folder. Results are written
-after each algorithm, so that the same command resumes after an interruption. With `--only` and
-`--part`, all other results stay as they are.
+The script first executes the runs that are not stored yet. All runs are in one folder. Results are
+written after each algorithm, so that the same command resumes after an interruption. With `--only`
+and `--part`, all other results stay as they are.
 
 The files of the stacks are in scripts/programs. The kernel engine needs `tailback kernel build`,
 and `tailback kernel build --program NAME` for each stack. Without these programs, the stacks keep
@@ -174,7 +174,7 @@ def main() -> None:
 
 
 def read() -> dict[str, Any]:
-    """Return the stored data, or nothing before the first run."""
+    """Return the stored data, or an empty result if the league was never run."""
     file = EVIDENCE / league.DATA
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 

@@ -84,8 +84,8 @@ def problems(module: Module, platform: str) -> list[str]:
         return found + [f"loads {name}, which not every Windows has" for name in foreign]
     foreign = [name for name in module.libraries if not name.startswith(OF_MACOS)]
     found += [f"loads {name}, which not every Mac has" for name in foreign]
-    # Python's symbols are resolved when Python loads the module. Other symbols of this kind would
-    # be missing.
+    # Python's symbols are resolved when Python loads the module. Other symbols without a library
+    # would be missing.
     lost = [
         name
         for name in module.unplaced

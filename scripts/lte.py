@@ -1,7 +1,9 @@
 """Writes the named path `lte`. Its rate varies like the rate of a cellular link.
 
 The path is an example without a published source. The rate, in packets of 1500 B a second, is a
-Brownian motion between 0 and 1000. Once at 0, the rate stays 0 for one second on average."""
+Brownian motion between 0 and 1000. When the rate reaches 0, it stays at 0 for one second on
+average.
+"""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def main(share: Path) -> None:
     """Write manual pages and completions."""
     manual = share / "man" / "man1"
     manual.mkdir(parents=True, exist_ok=True)
-    # Load all commands, because the pages are made from a group's `commands`. Our commands are
-    # otherwise loaded only when they are first used.
+    # The pages are made from a group's `commands`, so load all commands first. Usually, commands
+    # are loaded only when they are first used.
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)

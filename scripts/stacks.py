@@ -561,8 +561,9 @@ CHANGES: Mapping[str, Mapping[str, Mapping[str, object]]] = {
 
 
 def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
-    """Yield the section about the differences at the higher rate. For comparison, it shows how much
-    the simulator's results differ between seeds."""
+    """Yield the section about the differences at the higher rate. For comparison, the section shows
+    how much the simulator's results differ between seeds.
+    """
     half = found.half
     own = [_rates(pair, {}, out, jobs) for pair in half.pairs]
     guests = [meeting.guest for meeting in found.meetings]

@@ -37,8 +37,9 @@ STARTS = {
 
 
 def problems(wheel: Path, *, laboratory: bool = True) -> list[str]:
-    """Return the errors of a wheel. `laboratory` is whether it must contain the laboratory's
-    page."""
+    """Return the errors of a wheel. `laboratory` says whether the wheel must contain the
+    laboratory's page.
+    """
     found = []
     size = wheel.stat().st_size / 1e6
     if size > MAX_MB:

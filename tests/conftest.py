@@ -28,7 +28,7 @@ COMMAND = [sys.executable, "-m", "tailback"]
 MODULES = ROOT / "tests/modules"
 
 # A shell starts a background job with SIGINT ignored, and commands inherit this setting. Tests
-# interrupt commands, so they need the default.
+# interrupt commands, so restore the default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -62,7 +62,7 @@ seeds = 2
 """
 )
 
-# Turn off progress, which would be in stderr on a slow machine.
+# Turn off progress, because on a slow machine it would be printed to stderr.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]

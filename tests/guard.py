@@ -24,7 +24,9 @@ JOBS = HERE / "jobs.tsv"
 
 
 def kit() -> str:
-    """Return a kernel's features according to the registry, so that no kernel need be built."""
+    """Return the features of a kernel that supports everything in the registry, so that the guard
+    needs no built kernel.
+    """
     from tailback import registry
 
     qdiscs: dict[str, str | None] = dict.fromkeys(("htb", "netem", "noqueue"))
@@ -103,7 +105,7 @@ def jobs() -> dict[str, str]:
                 text, name, folder=HERE, engine="kernel", engine_version="guard", kit=told_kit
             )
         except ScenarioError:
-            # The kernel engine does not support this scenario.
+            # Skip this scenario, because the kernel engine does not support it.
             made[name] = "refused"
             continue
         told = [loaded.guest_job(index, told_kit) for index in range(len(loaded.points))]

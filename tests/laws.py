@@ -102,7 +102,8 @@ class Case:
         draw = random.Random(seed)
         numbers = [self.first]
         while len(numbers) < MOST:
-            # Distances between packets drawn with probability 1 / `every` are geometric.
+            # If each packet is drawn with probability 1 / `every`, the distances between drawn
+            # packets have a geometric distribution.
             u = 1.0 - draw.random()
             numbers.append(numbers[-1] + 1 + int(math.log(u) / math.log1p(-1 / self.every)))
         return numbers

@@ -93,7 +93,7 @@ def test_cycle_by_cycle_is_the_formula_where_paths_are_long(x: float) -> None:
     path = 20_000
     found = predict.utilisation_by_cycles("reno", 0.5, [x * path], path, 0.1)
     assert found == pytest.approx(predict.aimd_utilisation(0.5, x), abs=0.001)
-    # Windows grow by whole segments, so the results differ slightly: the last segment takes 1.4 s
+    # Windows grow by whole segments, so the results differ slightly. The last segment takes 1.4 s
     # of a cycle of K = 24 s.
     plain = predict.utilisation_by_cycles("cubic", 0.7, [x * path], path, 0.02, fast=False)
     assert plain == pytest.approx(predict.cubic_utilisation(0.7, x), abs=0.006)
@@ -103,8 +103,8 @@ def test_fast_convergence_costs_utilisation() -> None:
     windows = [264.0, 262.0]
     with_it = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16)
     without = predict.utilisation_by_cycles("cubic", 0.7, windows, 264, 0.16, fast=False)
-    # The shapes of the window curves give a mean of 0.925 without fast convergence, and 0.879 with
-    # it.
+    # From the shape of the window's curve, the mean is 0.925 without fast convergence and 0.879
+    # with fast convergence.
     assert 0.04 < without - with_it < 0.07
 
 
@@ -126,7 +126,8 @@ def test_every_part_has_the_points_of_the_source() -> None:
         assert rtts == set(layout.RTTS)
         assert betas == set(layout.BETAS[setup.cc])
         assert len(points) == len(rtts) * len(betas) * single.SEEDS
-        # A gain is relative to the standard backoff factor, so every point needs a run with it.
+        # A gain is relative to the standard backoff factor, so every point also needs a run with
+        # the standard factor.
         assert all(p.baseline for p in points)
     assert {s.part for s, _ in planned} == set(parts)
     for _, job in groups.plan(quick=False, seeds=None):

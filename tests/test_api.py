@@ -327,7 +327,7 @@ def test_a_scenario_is_loaded_for_an_engine(tmp_path: Path) -> None:
     assert kernel.points[0].canonical == sim.points[0].canonical
     assert kernel.points[0].run_id != sim.points[0].run_id
     assert kernel.id != sim.id
-    # A scenario loaded for one engine cannot run on the other.
+    # A scenario that was loaded for one engine cannot run on the other engine.
     with pytest.raises(ValueError, match="loaded for the kernel"):
         kernel.run(0, _native.Store(tmp_path), _native.Control())
     with pytest.raises(ValueError, match="no engine"):

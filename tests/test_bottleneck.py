@@ -56,8 +56,8 @@ def test_packets_are_captured_if_the_scenario_records_them() -> None:
     assert before is not None
     assert after is not None
     assert after.startswith(before)
-    # 20 packets: each datagram arrives at the queue and leaves it. A block has 32 bytes besides the
-    # 42 bytes of headers and 2 bytes of padding.
+    # There are 20 packets, because each datagram is captured when it arrives at the queue and when
+    # it leaves. A block has 32 bytes besides the 42 bytes of headers and 2 bytes of padding.
     assert len(after) - len(before) == 20 * (32 + 44)
 
 

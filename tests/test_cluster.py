@@ -103,7 +103,7 @@ def test_a_cluster_gives_the_same_bytes(shared: Cluster, tmp_path: Path) -> None
         there = tailback.run(SWEEP, out=tmp_path / "there", progress=False)
     assert len(there) == 12
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
-    # The command left no temporary file on the client or on the workers.
+    # No temporary file is left on the client or on the workers.
     assert not [p for p in (tmp_path / "there/runs").iterdir() if p.name.startswith(".")]
     left = [p for p in shared.folder.rglob("*") if p.name == "summary.json"]
     assert left == []

@@ -77,7 +77,8 @@ def test_paired_difference_of_students_sleep_data() -> None:
 
 
 def test_welch_difference_of_students_sleep_data() -> None:
-    # The same numbers as two samples: t = 1.8608, 17.776 degrees of freedom, p = 0.07939.
+    # If the same numbers are treated as two independent samples, t = 1.8608 with 17.776 degrees of
+    # freedom, and p = 0.07939.
     one = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
     other = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
     found = unpaired(one, other)
@@ -145,7 +146,8 @@ def test_of_many_differences_of_nothing_none_is_flagged() -> None:
         found.append(unpaired([draw(9, 1) for _ in range(5)], [draw(9, 3) for _ in range(10)]))
     ps = [d.p for d in found if d is not None and d.p is not None]
     assert len(ps) == 2000
-    # By chance, 5 % are flagged. Three standard deviations of this share are 1.5 %.
+    # By chance, 5 % of the differences are flagged. Three standard deviations of this share are 1.5
+    # %.
     assert 0.035 < sum(p < 0.05 for p in ps) / 2000 < 0.065
     qs = false_discovery(ps, list(range(len(ps))))
     assert not any(q is not None and q < 0.05 for q in qs)
@@ -196,7 +198,8 @@ def test_engines_are_compared_unpaired(tmp_path: Path) -> None:
     made = tb.compare(CODEL, {"one": {}, "two": {"path.rtt": "21ms"}}, seeds=4, out=tmp_path)
     one, two = made.variants
     assert all(d.paired for cell in made.cells for d in cell.differences.values())
-    # On the other engine, the same seed gives different random numbers.
+    # The runs cannot be paired, because on the other engine the same seed gives different random
+    # numbers.
     found = judge([one, replace(two, engine="kernel")], select(["jain"]))
     [cell] = found.cells
     assert not cell.differences["two"].paired
@@ -267,7 +270,8 @@ def test_flows_of_other_names_are_matched_in_order(tmp_path: Path) -> None:
         for column, at_ in zip(found.variants, ((0, 1), (0, 1), (0,)), strict=True)
     ]
     first, second = found.cells
-    # Flows are matched by name first, then in the order of the file. The output mentions this.
+    # Flows are matched by name first, then in the order of the file. The output mentions which
+    # flows were matched by their order.
     assert first.values["both"].mean == pytest.approx(means[1][1])
     assert second.values["both"].mean == pytest.approx(means[1][0])
     assert second.other_names == {"both": "reno"}
@@ -585,6 +589,6 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # The mean of each side is over all of its runs. If it used only the two common seeds, the
-    # output would contain " of 3)".
+    # The mean of each side is over all of its runs. If the comparison used only the two common
+    # seeds, the output would contain " of 3)".
     assert " of 3)" not in done.stdout

@@ -37,6 +37,6 @@ def test_runs_are_warned_of_before_they_begin(
     with pytest.warns(ScenarioWarning, match="^1 run: about "):
         tb.run(SCENARIO, out=tmp_path, progress=False)
     with warnings.catch_warnings():
-        # Stored runs cost nothing, so no warning may be issued.
+        # Stored runs are not executed again, so tailback must not warn about their cost.
         warnings.simplefilter("error")
         tb.run(SCENARIO, out=tmp_path, progress=False)

@@ -586,7 +586,7 @@ def test_a_hook_that_never_returns_costs_its_run_alone(
     assert done.returncode == 1, done.stderr
     assert '"loops" has not returned from cong_avoid for 5 s, at 0.' in done.stderr
     assert "Traceback" not in done.stderr
-    # The stuck run blocked the pool's only worker thread, so the next run needed a new thread.
+    # The run that hangs blocked the pool's only worker thread, so the next run needed a new thread.
     results = tb.open_results(out)
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
     assert command(shelf, "verify", out).returncode == 0
@@ -626,7 +626,7 @@ def test_results_of_a_plugin_are_no_other_engines(
     hashes = [crate.read(folder).hash for folder in (wrapped, other)]
     done = command(shelf, "plot", out, "--out", target, "--with", other)
     assert f".wrapped-{hashes[0]}, and this is wrapped-{hashes[1]}" in done.stderr
-    # Another version of the engine is also reported.
+    # tailback also reports that the engine has another version.
     engine = tb.engine_version()
     assert engines.unlike("sim", f"{engine}.wrapped-{hashes[0]}") == ""
     strange = engine[:-1] + ("0" if engine[-1] != "0" else "1")

@@ -143,7 +143,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     [index] = results.glob("sweeps/*/index.json")
     folder = results / "reports" / index.parent.name
     folder.mkdir(parents=True)
-    # The folder is empty, so no file is lost if the report replaces it.
+    # The report may replace this folder, because the folder is empty and no file is lost.
     assert tailback("report", results).returncode == 0
     assert tailback("report", results).returncode == 0
     # The folder has a file that does not belong to the report.
@@ -159,7 +159,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # The report's path holds a moved report, a folder without a marker, or a link.
+    # At the report's path is a moved report, a folder without a marker, or a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

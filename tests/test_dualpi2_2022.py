@@ -458,8 +458,9 @@ def test_the_law_and_its_noise() -> None:
 
 
 def test_the_law_of_a_probability_that_varies() -> None:
-    """p alternates between 0.05 and 0.15. L marks 2 x 0.1 of its packets. C drops the mean of p
-    squared, 0.0125."""
+    """p alternates between 0.05 and 0.15. L marks a share of 0.2 of its packets, which is twice the
+    mean of p. C drops a share of 0.0125, which is the mean of p squared.
+    """
     run = one(PC, "mix_1000_d5005_r5005")
     classes = [
         {"name": "L", "packets": 100_000, "drops": 0, "causes": {"mark": 20_000}},

@@ -455,7 +455,8 @@ def test_the_l4s_battery_is_a_part_for_dual_queues(tmp_path: Path) -> None:
         return [(one.id, one.verdict, one.note) for one in found]
 
     only = "For dual queues only."
-    # pi2 couples the marks of both classes, but has a single queue.
+    # pi2 couples the marks of both classes, but it is not a dual queue, because it has a single
+    # queue.
     for name in ("codel", "pi2"):
         assert sections(name) == [
             ("L4S-battery-share", "not observable", only),

@@ -62,8 +62,9 @@ WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Requests fit into the initial window, so the sender sends a request at once, and then
-    waits."""
+    """Each request fits into the initial window. The sender therefore sends it at once, and then
+    waits for the next request.
+    """
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
     source = got["flows"][1]
@@ -356,8 +357,8 @@ def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, ob
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # In a few seconds neither flow is clearly faster. The number of these seconds decides between
-    # the two texts.
+    # In a few seconds neither flow is clearly faster. The explanation has two texts, and the number
+    # of these seconds decides between them.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3

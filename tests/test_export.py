@@ -178,7 +178,8 @@ def test_sojourn_times_of_a_capture_are_the_histogram(
         if place == 0:
             arrived[packet.key].append(time_ns)
             continue
-        # A full buffer drops the packet that just arrived, and the AQM drops the oldest packet.
+        # If the buffer is full, the packet that just arrived is dropped. The AQM drops the oldest
+        # packet.
         waited = arrived[packet.key]
         since = waited.pop() if packet.comment == "overflow" else waited.popleft()
         if place == 2 and packet.measured:

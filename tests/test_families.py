@@ -45,14 +45,15 @@ def test_what_cannot_be_told_counts_for_nothing() -> None:
 
 
 def test_a_chosen_family_pays_for_having_been_chosen() -> None:
-    # One of four families is selected, so the level within that family is a quarter of 5 %.
+    # One of four families is selected, so the level for the tests in that family is a quarter of 5
+    # %.
     ps = [0.001, 0.02, 0.04, 0.5, 0.6, 0.7]
     qs = false_discovery(ps, ["a", "a", "a", "b", "c", "d"])
     # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which becomes
     # 0.022 among four families. Its tests have 0.0055, 0.055 and 0.0733, each times four.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
-    # With two selected families of four, the level within each is half of 5 %.
+    # Two of four families are selected, so the level for the tests in each of them is half of 5 %.
     qs = false_discovery([0.001, 0.02, 0.001, 0.5, 0.6], ["a", "a", "b", "c", "d"])
     assert qs[1] == pytest.approx(0.02 * 1.5 * 4 / 2)
 

@@ -430,7 +430,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert "one run of each point shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
-    # A data file can also be compared with a whole sweep if the sweep has one point.
+    # A data file can also be compared with a whole sweep if the sweep has only one sweep point.
     assert tailback("compare", "bed.flent.gz", tmp_path / "results").returncode == 0
 
 
@@ -467,7 +467,7 @@ def test_files_of_a_folder_are_replicates(tmp_path: Path) -> None:
     bed = cell.values["bed"]
     assert bed.n == 3
     assert bed.mean == pytest.approx(6.5)
-    # The interval uses Student's t for two degrees of freedom. The three values are 1 apart.
+    # The interval uses Student's t for two degrees of freedom. Neighbouring values differ by 1.
     assert bed.half_width == pytest.approx(4.302652730 / 3**0.5, rel=1e-9)
     assert cell.values["two through CoDel"].n == 2
     assert not cell.differences["bed"].paired

@@ -84,7 +84,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     assert five.bounds(0.05, relative=True) == (0.0, 0.0)
     assert four.bounds(0.05, relative=True) == (None, None)
     assert four.against(0.1, relative=True).runs(0.05) == 5
-    # Values equal to the bound do not exceed it. Neither variant has drops.
+    # Values equal to the bound do not exceed it. Neither the baseline nor the variant has drops.
     none = Samples((0.0,) * 5, (0.0,) * 5, paired=True)
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
@@ -151,10 +151,11 @@ def test_three_answers(made: tb.Comparison) -> None:
     # A single value beyond the bound fails the gate. To pass, all values must be within the bound.
     assert only(made, "again", "slow").gate(limit).answer == "exceeds"
     assert only(made, "again", "other").gate("link.delay_ms.mean:+0.1%").answer == "unknown"
-    # With a bound of ±60 %, equal queues are equivalent. A delay four times as long is not.
+    # With a bound of ±60 %, equal queues are equivalent. A queue with four times the delay is not
+    # equivalent.
     assert only(made, "other").gate(["delay_ms.mean:60%", "link.delay_ms.mean:9"]).answer == "holds"
     assert only(made, "slow").gate("delay_ms.mean:60%").answer == "exceeds"
-    # A bound of -10 % limits a fall, and the delay rose.
+    # The verdict is "holds", because a bound of -10 % limits a fall, and the delay rose.
     assert only(made, "slow").gate("delay_ms.mean:-10%").answer == "holds"
 
 

@@ -299,5 +299,5 @@ def test_a_report_shows_the_harm_by_each_competitor(tmp_path: Path) -> None:
     assert "harm throughput by stream" in text
     names = sorted(path.name for path in (page.parent / "figures").glob("flow-harm*.vl.json"))
     assert names == ["flow-harm-throughput-2.vl.json", "flow-harm-throughput.vl.json"]
-    # A flow does not harm itself, so one flow is left.
+    # The figure leaves out the competitor, because a flow does not harm itself. One flow is left.
     assert '"newcomer"' not in (page.parent / "figures" / names[1]).read_text()

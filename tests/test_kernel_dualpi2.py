@@ -128,8 +128,8 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
             for run in runs
         ]
         means.append([sum(column) / len(column) for column in zip(*values, strict=True)])
-        # Only L is marked and only C drops. Captures do not distinguish marks by the step from
-        # marks by p.
+        # Packets are marked only in L, and dropped only in C. Captures do not distinguish marks by
+        # the step from marks by p.
         for run in runs:
             assert set(run.summary["queue"]["causes"]) - {"step_mark"} == {"aqm", "mark"}
             assert of_class(run.summary, "L")["samples"]["drop_share"]["mean"] == 0
@@ -142,7 +142,7 @@ def test_flows_share_as_in_the_simulator(tmp_path: Path, queue: dict[str, Any]) 
     [
         # The buffer is full, with 300 packets at 8 Mbit/s.
         (0, 454),
-        # p causes drops in L, so the delay of L is at the target.
+        # The probability p also causes drops in L, so the delay of L is at the target.
         (50, 20),
     ],
 )
@@ -182,7 +182,7 @@ def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> N
         [run] = tb.run(text, set=sets, engine="kernel", out=tmp_path / str(captures))
         counts.append([run.summary["queue"][name] for name in ("marks", "drops")])
     assert counts[0][ecn == "not-ect"] > 50
-    # One of the counters misses packets that leave at the very end.
+    # One of the counters does not include packets that leave at the end of the run.
     assert counts[0] == pytest.approx(counts[1], abs=3)
 
 

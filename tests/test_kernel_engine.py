@@ -296,8 +296,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
 def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
-    # A packet takes 1.2 ms, and the step threshold is 1 ms. With tc's burst, pairs of packets pass
-    # unmarked. Delayed ACKs cause such pairs, in which the engines differ.
+    # A packet takes 1.2 ms, and the step threshold is 1 ms. With the burst that tc sets, pairs of
+    # packets pass unmarked. Delayed ACKs cause such pairs, in which the engines differ.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(
@@ -578,8 +578,8 @@ def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     assert 52 <= jitter["flows"][0]["rtt_ms"]["p50"] < 66
     lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
     [mine], [theirs] = lossy["traffic"], other["traffic"]
-    # The number is binomial: 10 % of 2000 packets are 200, with a standard deviation of 13. Some
-    # packets are in flight at the end.
+    # The number of lost packets is binomial. Its mean is 10 % of 2000 packets, which is 200, and
+    # its standard deviation is 13. Some packets are in flight at the end.
     lost = mine["sent_packets"] - mine["received_packets"]
     assert 140 < lost < 300
     assert mine["sent_packets"] == theirs["sent_packets"]

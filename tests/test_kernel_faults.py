@@ -222,7 +222,7 @@ def test_guests_end_with_us_and_the_next_start_clears_up(tmp_path: Path) -> None
 def test_a_guest_that_is_killed_is_reported(tmp_path: Path) -> None:
     ours = start(tmp_path, "--jobs", "1")
     with ended(ours):
-        # A process in exec has no command line for a moment.
+        # A process that is executing `exec` has no command line for a moment.
         [pid] = wait_for(lambda: guests(tmp_path))
         os.kill(pid, signal.SIGKILL)
         shown, said = ours.communicate(timeout=20)

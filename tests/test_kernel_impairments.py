@@ -82,7 +82,7 @@ def test_a_policer_marks(tmp_path: Path) -> None:
 
 
 def test_acks_are_told_from_data(tmp_path: Path) -> None:
-    # Data and ACKs pass both links. The tokens are enough for one ACK in four.
+    # Data and ACKs pass both links. The policer's tokens suffice for one ACK in four.
     text = FLOW.replace('kind = "ack_batch"\npackets = 8\ntime = "20ms"\n', POLICED_ACKS)
     runs = both(tmp_path, text + '[[flows]]\ncc = "reno"\nreverse = true\n')
     for sim, kernel in zip(*(run.summary["flows"] for run in runs), strict=True):

@@ -207,8 +207,9 @@ def sleepers(programs: Path) -> list[str]:
 def test_nothing_of_the_machine_is_reached(
     programs: Path, machine: Machine, without: list[str], mode: str
 ) -> None:
-    """Landlock and namespaces must each confine file access without the other. The system call
-    filter must also work if it allows ptrace."""
+    """Landlock must confine file access without namespaces, and namespaces must confine it without
+    Landlock. The system call filter must also work if it allows ptrace.
+    """
     status, said = launch(programs, machine, without, "confined", None, mode)
     assert status == 0, said
     walls = confine.Walls.parse(said.splitlines()[0])

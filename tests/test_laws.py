@@ -31,7 +31,7 @@ def test_the_simulators_window_is_that_of_linux(
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
     # A reduction takes a round of W packets and resets the count towards the next segment
-    # (`tcp_init_cwnd_reduction`). So the window grows only if W more packets come before the next
-    # mark: W = n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
+    # (`tcp_init_cwnd_reduction`). After that, the window grows only if W more packets come before
+    # the next mark: W = n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

@@ -295,7 +295,7 @@ def drawn(page: Path, profile: Path, *options: str) -> subprocess.CompletedProce
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 @pytest.mark.parametrize(("width", "slanted"), [(400, True), (1200, False)])
 def test_names_of_columns_do_not_overlap(tmp_path: Path, width: int, slanted: bool) -> None:
-    """A narrow page slants the names of the verdicts, and keeps their size."""
+    """On a narrow page, the names of the verdicts are slanted but not smaller."""
     names = ["pass", "no worse", "undecided", "not observable", "worse", "fail"]
     sections = [
         SectionResult(f"5.{i}", "A title of many words", "RFC", verdict, "", None, None, None, "")

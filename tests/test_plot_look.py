@@ -91,7 +91,7 @@ def test_one_run_shows_every_sample_and_only_its_time(run: tailback.Results) -> 
     assert [row["y"] for row in whole] == changes
     part = rows(drawn(run, y="in_flight", where=where, begin="2s", end="3000ms"))
     assert (part[0]["x"], part[-1]["x"] <= 3) == (2, True)
-    # The figure begins with the last value sampled before the shown time.
+    # The curve begins with the last value that was sampled before the shown time range.
     before = samples.filter(pl.col("time_ns") <= 2_000_000_000)["value"].last()
     assert part[0]["y"] == before
 
@@ -153,7 +153,7 @@ def test_slides_have_large_letters_on_a_page_of_16_to_9(run: tailback.Results) -
     assert float(size[1]) == pytest.approx(254 * 96 / 25.4, rel=0.01)
     assert float(size[1]) / float(size[2]) == pytest.approx(16 / 9, rel=0.02)
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
-    # 24 points are 32 pixels.
+    # A letter size of 24 points is 32 pixels.
     assert max(sizes) == pytest.approx(32)
 
 

@@ -202,7 +202,8 @@ def test_rtts_below_that_of_the_path_are_seconds() -> None:
 
     assert qlog.rtt_unit_ms(log(0.0203, 0.0312), 20.0) == 1000.0
     assert qlog.rtt_unit_ms(log(20.3, 31.2), 20.0) == 1.0
-    # An RTT of this value is impossible on this path in s and in ms, so the default unit applies.
+    # On this path, an RTT of this value is impossible both in s and in ms, so the default unit
+    # applies.
     assert qlog.rtt_unit_ms(log(0.000001), 20.0) == 1.0
     assert qlog.rtt_unit_ms(log(), 20.0) == 1.0
 
@@ -228,7 +229,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([0.5, 0.6])
     assert [value for _, value in moved] == [12_000.0, 24_000.0]
-    # The same log, with one record per line, relative times and an unknown clock.
+    # This is the same log, but with one record per line, relative times and an unknown clock.
     new = tmp_path / "new.sqlog"
     common = {
         "time_format": "relative_to_previous_event",

@@ -399,7 +399,8 @@ def test_a_root_is_unpacked_once_and_whole(shelf: Shelf) -> None:
     assert os.readlink(top / "usr/bin/sh") == "/usr/bin/busybox"
     assert (top / "usr/sbin/arp").is_symlink()
     assert (top / roots.BUNDLE).read_text() == "A\nB\n"
-    # Files that only installation needs are left out, unless a program lists their package.
+    # Files that are needed only for installation are left out, unless a program lists their
+    # package.
     assert not (top / "usr/sbin/adduser").exists()
     assert (roots.get(["adduser"], QUIET).path / "usr/sbin/adduser").exists()
     # A second request neither queries the archive nor adds files to the cache.

@@ -344,7 +344,7 @@ def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> No
         for cell in json.loads(done.stdout)["cells"]
     }
     found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
-    # As for a run, the first 0.5 s are left out. In the remaining 4.54 s, 99 of 100 packets are
+    # As for a run, the first 0.5 s are not measured. In the remaining 4.54 s, 99 of 100 packets are
     # acknowledged.
     assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
     assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)

@@ -48,8 +48,9 @@ def _run(seed: int, flows: list[float], programs: list[dict[str, Any]]) -> Any:
 
 
 def _met() -> tuple[list[Any], list[points.Met]]:
-    """Return the results of a stack beside TCP with three seeds, and the reference runs. With the
-    second seed the stack gave up."""
+    """Return the results of a stack beside TCP with three seeds, and the reference runs. In the run
+    with the second seed, the stack gave up.
+    """
     results: list[Any] = [
         Made([_two_flows(1, 50.0, 40.0), _two_flows(2, 60.0, 30.0), _two_flows(3, 40.0, 50.0)]),
         Made([_beside(1, 60.0, 30.0), _beside(2, 1.0, 9.0, ended_s=2.5), _beside(3, 75.0, 25.0)]),
@@ -68,7 +69,7 @@ def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> Non
     assert beside.share.n == 2
     assert beside.share.mean == pytest.approx((60 / 90 + 75 / 100) / 2)
     assert beside.tcp_mbit.mean == pytest.approx(27.5)
-    # In seeds 1 and 3, TCP keeps 30 of 50 and 25 of 40 Mbit/s.
+    # With seeds 1 and 3, TCP keeps 30 of 50 Mbit/s and 25 of 40 Mbit/s.
     assert beside.harm.mean == pytest.approx((20 / 50 + 15 / 40) / 2)
     assert beside.drops.mean == pytest.approx(2.5)
 

@@ -60,7 +60,7 @@ CELLS = (
 
 def test_a_page_needs_nothing_from_the_network() -> None:
     page = to_html(report(ReportFigure("f", "Figure", chart(), "caption")))
-    # Drop the contents of scripts, because only elements can load a file.
+    # Remove the contents of scripts, because this test checks only elements that can load a file.
     elements = re.sub(r"(<script[^>]*>).*?</script>", r"\1", page, flags=re.DOTALL)
     assert elements.count("<script") == 3
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
@@ -114,8 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # The top of a report states what applies to most tables. Tables to which it does not apply
-    # state their own values.
+    # The top of a report states what applies to most tables. A table to which such a fact does not
+    # apply states its own value.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"

@@ -275,7 +275,7 @@ def test_goals() -> None:
     assert rows["throughput_mbit.one-flow,fair-queued.cubic,reno"]["cells"] == 2 * 64 + 3 * 40
     shared = rows["throughput_mbit.shared"]
     assert shared["cells"] == 1200
-    # The error is 5 % of the flow's rate, which is about half of the link's rate.
+    # The error is 5 % of the flow's rate. The flow's rate is about half of the link's rate.
     assert 0.01 < shared["median_goal_error"] < 0.03
     assert shared["source_noise"]["cells"] == 120
     assert rows["tcp_rtt_ms.from-5Mbit"]["cells"] + rows["tcp_rtt_ms.below-5Mbit"]["cells"] == 2120

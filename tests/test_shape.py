@@ -119,7 +119,7 @@ def test_text_that_is_no_json_of_ours_does_not_fit(summary: dict[str, Any]) -> N
     ):
         assert not native.fits(data)
         assert not taken(data)
-    # If a key is repeated, the check must not ignore its first value.
+    # If a key occurs twice, the check must not ignore its first value.
     assert not native.fits(f'{{"seed": "", {good[1:]}'.encode())
 
 

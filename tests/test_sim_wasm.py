@@ -26,7 +26,7 @@ NATIVE = TARGET / "debug/examples/libjson.so"
 STACKS = TARGET / "stacks"
 
 # Stacks that use wasm-bindgen import functions of JavaScript. Here they return 0, so results cannot
-# depend on them. A stack that draws random numbers fails.
+# depend on them. A stack that draws random numbers from JavaScript fails.
 NODE = """
 const module = await WebAssembly.compile(require("fs").readFileSync(process.argv[1]));
 const imports = {};

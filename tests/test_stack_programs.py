@@ -185,7 +185,7 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["throughput_mbit"] == pytest.approx(9.81, abs=0.1)
     assert cubic["throughput_mbit"] == pytest.approx(9.476, abs=0.1)
     assert quinn["marks"] == pytest.approx(59, abs=4)
-    # Both round-trip times include the delay of the common queue.
+    # The round-trip times of both flows include the delay of the queue that the flows share.
     assert quinn["rtt_ms"]["mean"] == pytest.approx(cubic["rtt_ms"]["mean"], rel=0.05)
 
 
@@ -211,7 +211,7 @@ def test_str0m_fills_its_link(stacks: list[Path], tmp_path: Path) -> None:
     assert 880 < results["frames_sent"] <= 900
     assert 0.9 * results["frames_sent"] < results["frames_complete"] <= results["frames_sent"]
     assert 50 < results["frame_delay_ms_mean"] < results["frame_delay_ms_p95"]
-    # The file has every estimate with its time; the last one is in the results.
+    # The file has every estimate with its time. The last estimate is also in the results.
     [file] = kept.files(run.stored, "str0m")
     assert file.path == "programs/str0m/sender/out/estimates.csv"
     head, *rows = run.stored.read(file.path).decode().splitlines()

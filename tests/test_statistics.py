@@ -271,7 +271,7 @@ def test_a_ratio_is_that_of_the_means_of_two_groups() -> None:
     assert metric.value({"flows": flows[:1]}) is None
     assert metric.value({"flows": [*flows, flow("c", 1.0)]}) is None
     assert metric.value({"flows": [flow("a", 1.0), flow("b", None)]}) is None
-    # If the run has only one group of flows, the programs are the second group.
+    # If the run has only one group of flows, all programs together are the second group.
     programs = [flow("p", 6.0)]
     assert metric.value({"flows": flows[:1], "programs": programs}) == pytest.approx(1 / 3)
     assert metric.value({"flows": flows, "programs": programs}) == 2.0

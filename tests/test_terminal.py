@@ -1,5 +1,6 @@
-"""Tests output. Text from files must never act as a terminal command or markup, and errors must be
-sentences."""
+"""Tests output. Tests that text from files never acts as a terminal command or as markup, and that
+errors are sentences.
+"""
 
 from __future__ import annotations
 

@@ -410,7 +410,7 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     assert _point([10.0] * 6, [5.0] * 6).standing([delay]) == "better"
     assert _point([10.0] * 6, [10.0] * 6).standing(both) == "same"
     assert _point([10.0] * 3, [29.2] * 3).standing(both) == "open"
-    # One objective is better, and the other is undecided.
+    # One objective is better than with the defaults, and the other objective is undecided.
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).standing(both) == "open"
 
 

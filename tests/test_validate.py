@@ -147,7 +147,9 @@ def test_signals_are_marks_and_drops() -> None:
 
 
 def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
-    """Senders may retransmit packets that the queue never dropped."""
+    """Count retransmissions by themselves, because senders may retransmit packets that the queue
+    never dropped.
+    """
     sim = {**summary(9.0, drops=56_101), "flows": [{**summary(9.0)["flows"][0]}]}
     sim["flows"][0]["retransmits"] = 130_886
     found = alone([sim], [summary(9.0, drops=56_101)])
@@ -237,8 +239,8 @@ def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
         return causes.settles(miss, [again])
 
     assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # The engines do not have the same few groups of values: one engine has a further group, all
-    # values form one group, or all values differ.
+    # In these cases, the engines do not have the same few groups of values. One engine has a
+    # further group, all values form one group, or all values differ.
     assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
     assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
     assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))

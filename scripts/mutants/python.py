@@ -45,8 +45,8 @@ _PRISTINE = WORK / "metrics"
 
 
 def mutants() -> tuple[list[Mutant], int]:
-    """Return all mutants of the modules that compute metrics, and 0 as the number of mutants left
-    out.
+    """Return all mutants of the modules that compute metrics. The second result is the number of
+    mutants that were left out, which is 0.
 
     Mutants of annotations are not included, because annotations are never evaluated.
     """

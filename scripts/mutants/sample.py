@@ -109,8 +109,9 @@ def equivalent(mutants: Iterable[Mutant]) -> dict[str, str]:
 
 
 def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Update a copy of the sources, with some files changed. Mutants are written into the copy,
-    never into the checkout. An unchanged file keeps its modification time."""
+    """Update a copy of the sources in which some files are changed. Mutants are written into the
+    copy, never into the checkout. An unchanged file keeps its modification time.
+    """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,

@@ -57,12 +57,16 @@ Exhibit = dict[str, Any]
 
 
 def flows(prefix: str, field: str, how: str = "sum", **more: str | float) -> Measure:
-    """Return where to find a field of the flows of a group. `how` is "sum" or "first"."""
+    """Return the place in the summary of a field of the flows of a group. `how` is "sum" or
+    "first".
+    """
     return {"list": "flows", "item": prefix, "field": field, "how": how, **more}
 
 
 def queue(name: str, field: str, factor: float = 1.0) -> Measure:
-    """Return where to find a field of a queue, and the factor to the published unit."""
+    """Return the place in the summary of a field of a queue, and the factor that converts the field
+    to the published unit.
+    """
     return {"list": "queues", "item": name, "field": field, "how": "sum", "factor": factor}
 
 
@@ -194,7 +198,7 @@ def imc() -> Iterator[Exhibit]:
     for kernel, ccs in layout.KERNELS.items():
         if kernel in counting.COUNTS_THE_QUEUE:
             # iperf also counts data that it receives after the sender has ended. The summary does
-            # not have this rate.
+            # not contain a rate that includes such data.
             continue
         for buffer, words in layout.BUFFER_WORDS.items():
             rows = [
@@ -347,8 +351,9 @@ def dualpi2() -> Iterator[Exhibit]:
 
 
 def ccafct() -> Iterator[Exhibit]:
-    """Yield the completion times beside each competitor, after a row alone. The summary does not
-    have the statistics of the publication."""
+    """Yield the completion times beside each competitor, after a row alone. A run's summary does
+    not contain the publication's statistics.
+    """
     from tailback_studies.experiments.ccafct_2020 import layout, points
 
     known = layout.published()

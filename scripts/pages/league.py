@@ -120,8 +120,9 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """The measured value divided by its bound, or its inverse for a lower bound. More than 1 is
-        beyond the bound."""
+        """The measured value divided by its bound, or its inverse for a lower bound. A result above
+        1 means that the value is beyond the bound.
+        """
         value, bound = self.data["value"], self.data["bound"]
         if value is None or not bound:
             return None
@@ -352,7 +353,7 @@ def _stacks(league: League) -> Iterator[str]:
 
 
 def _within(row: Row, bound: float) -> str:
-    """Return the verdict that a section would have with this upper bound."""
+    """Return the verdict that a section would get if it had this upper bound."""
     if row.data["value"] is None:
         return row.verdict
     low, high = row.data["ci95"] or [row.data["value"]] * 2

@@ -3,8 +3,9 @@
 Numbers in prose need no source if they are in a table or `console` block of the page, in inline
 code, or in a name (RFC 9331, Linux 7.3, Figure 5, a year). A page with other numbers must name the
 command that prints them, the date of the measurement, and the machine or version. Every page of
-docs/evidence must name these facts, too. Pages of docs/reference contain definitions and no
-measurements."""
+docs/evidence must also name these facts, even if it has no such numbers. Pages of docs/reference
+contain definitions and no measurements.
+"""
 
 from __future__ import annotations
 

@@ -25,8 +25,9 @@ PUBLISHED = ("index.html", "report.pdf", "*.csv")
 
 
 class ReportsDirective(Directive):
-    """The directive that lists the experiments, each with a link to its report or the command that
-    makes it."""
+    """The directive that lists the experiments. Each has a link to its report, or the command that
+    makes the report.
+    """
 
     def run(self) -> list[nodes.Node]:
         """Return the list, in the order of the registry."""

@@ -31,7 +31,8 @@ def hoist(schema: Schema) -> Schema:
     """Return an equivalent schema with repeated parts under `$defs`.
 
     The first pass ignores annotations when it compares parts. The second pass includes annotations,
-    for parts that are too short without them."""
+    and finds parts that are too short if annotations are ignored.
+    """
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
 

@@ -93,7 +93,7 @@ OF_A_FILE: dict[str, Callable[[Path], object]] = {
 
 
 def _sealed(change: Callable[[dict[str, Any]], object]) -> Callable[[Path], object]:
-    """Return a function that changes a sealed file and renews its seal, like an attacker."""
+    """Return a function that changes a sealed file and renews its seal, as an attacker would."""
 
     def damage(path: Path) -> None:
         data = json.loads(path.read_bytes())
@@ -329,8 +329,8 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
     with TemporaryDirectory(prefix="tailback-damage-", dir=harness.MEMORY) as folder:
         for shift, command in enumerate(COMMANDS):
             prepared = _prepare(command, Path(folder))
-            # If only every n-th kind is tried, each command starts at another kind, so that the
-            # commands together cover all kinds.
+            # If only every n-th kind of damage is tried, start at a different kind for each
+            # command. The commands together then cover all kinds.
             chosen = list(kinds().items())[shift % every :: every]
             for kind, damage in chosen:
                 wrong = attempt(prepared, kind, damage)

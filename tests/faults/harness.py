@@ -215,7 +215,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves damaged folders to this folder, so its contents vary.
+        # `run` moves damaged folders to this folder, so the folder's contents vary.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):

@@ -5,9 +5,9 @@
 Without --tries, every call fails once. With --tries N, N calls fail for each command and fault,
 evenly spaced. The exit status is 1 if an error was found. If its n-th call fails, a command must
 end with status 1 (2 if its input cannot be read) and an error that names a path. If the call has no
-effect on the result, the command must end with status 0 and the correct files. Stored files must be
-complete, and the same command without a fault must leave the correct files and no other files.
-`short` and `EINTR` must have no effect. `kill` ends the process at the n-th call.
+effect on the result, the command must instead end with status 0 and leave the correct files. Stored
+files must be complete, and the same command without a fault must leave the correct files and no
+other files. `short` and `EINTR` must have no effect. `kill` ends the process at the n-th call.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def spread(calls: int, tries: int | None) -> list[int]:
     if tries is None or tries >= calls:
         return list(range(1, calls + 1))
     # Divide the calls into `tries` equal parts, and let the call in the middle of each part fail.
-    # Another number of tries then chooses other calls.
+    # With another number of tries, other calls fail.
     return sorted({1 + int((i + 0.5) * calls / tries) for i in range(tries)})
 
 

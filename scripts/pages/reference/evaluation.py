@@ -149,7 +149,7 @@ def _of_program(case: str) -> str:
 
 
 def _in_full(measure: str) -> str:
-    """Repeat a quantity that a measure leaves out, as in "delay minus FIFO's"."""
+    """A measure such as "delay minus FIFO's" leaves out a quantity. Repeat the quantity."""
     for pattern, text in _LEFT_OUT:
         measure = re.sub(pattern, text, measure)
     return measure

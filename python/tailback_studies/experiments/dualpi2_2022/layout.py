@@ -3,7 +3,7 @@ published values.
 
 An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
 archive. An overload run counts as two cases: its TCP flows, and its UDP flow. The suffix `_ecn`
-means the class of the flows with ECN (L on DualPI2), and `_nonecn` the class of the other flows (C).
+marks the class of the flows with ECN (L on DualPI2), `_nonecn` the class of other flows (C).
 """
 
 from __future__ import annotations

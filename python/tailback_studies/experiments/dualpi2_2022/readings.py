@@ -2,8 +2,8 @@
 set-up, and a table shows how the errors change.
 
 `CHANGES` undoes corrections of the set-up one at a time, and then all together. These corrections
-were made after the publication's files had shown that the set-up differed. `TRIED` varies details
-that the publication does not state.
+were made after the publication's files had shown that the first set-up differed from the
+publication's. `TRIED` varies details that the publication does not state.
 """
 
 from __future__ import annotations
