@@ -107,7 +107,8 @@ pub struct Packet {
     /// time (TSecr).
     pub sent: Time,
     /// In an ACK: selective acknowledgements, the most recent first. With [`flags::ACCECN`] there
-    /// are at most two blocks, and the third entry holds two counters of the AccECN option.
+    /// are at most two blocks, and the third entry holds two counters of the AccECN option. In a
+    /// data packet: see [`Packet::segments`].
     pub sack: [Sack; 3],
     /// In an ACK with [`flags::ACCECN`]: the third counter of the AccECN option, for ECT(0).
     pub ect0: u32,
@@ -143,6 +144,23 @@ impl Packet {
             flags: 0,
             ecn,
             hop: 0,
+        }
+    }
+
+    /// Turns a data packet into one that holds `segments` segments, which offloads have joined.
+    /// `payload` and `len` are those of all segments together. The frame length is the sum of the
+    /// frame lengths of the segments, as in Linux (`qdisc_pkt_len_init`).
+    pub(crate) fn join(&mut self, segments: u32) {
+        self.sack[0].offset = segments - 1;
+    }
+
+    /// Returns the number of TCP segments in a data packet: 1, unless offloads have joined
+    /// segments. The number minus 1 is stored where an ACK has its first SACK block. All segments
+    /// but the last are full.
+    pub const fn segments(&self) -> u32 {
+        match self.flags & (flags::ACK | flags::DATAGRAM) {
+            0 => self.sack[0].offset + 1,
+            _ => 1,
         }
     }
 

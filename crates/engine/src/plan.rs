@@ -34,7 +34,7 @@ pub use traffic::{ChunksPlan, ConnectionsPlan, FlowPlan, TrafficPlan};
 
 use crate::keys;
 pub use crate::keys::Refusal;
-use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, Takes, int, key};
+use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, int, key};
 use crate::packet::FlowInfo;
 use crate::profiles::NAMES;
 pub use crate::rate::RatePlan;
@@ -129,10 +129,11 @@ keys! {
         /// A named path (`tailback list paths`). It sets those keys of [path] and [bottleneck] that
         /// the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
-        /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). Kernel
-        /// engine only, because the simulator sends every segment as a separate packet.
-        offloads: bool = BOOL.default("false")
-            .sim(Takes::Only(&["false"]), "offloads are of the kernel engine only");
+        /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). A TCP
+        /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is the
+        /// sum of its segments' frames. A drop drops all of its segments, and a mark marks all of
+        /// them.
+        offloads: bool = BOOL.default("false");
     }
 }
 

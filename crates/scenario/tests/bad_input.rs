@@ -1175,6 +1175,34 @@ fn a_file_of_another_kind_gives_a_hundred_errors_and_a_count() {
 }
 
 #[test]
+fn what_offloads_do_not_support_in_the_simulator() {
+    check(
+        r#"duration = "60s"
+[links.a]
+rate = "1Mbit"
+queue = "cake"
+[links.b]
+rate = "1Mbit"
+queue = { aqm = "dualpi2", split_gso = true }
+[links.c]
+rate = "1Mbit"
+queue = { aqm = "dualpi2", split_gso = false }
+[path]
+offloads = true
+[[flows]]
+cc = "cubic"
+route = ["a", "b", "c"]
+tcp = { receiver = "optimistic" }
+"#,
+        r#"
+        f.toml:4:9: the simulator's cake does not support offloads; expected offloads = false, or --engine kernel
+        f.toml:7:40: the simulator's dualpi2 does not split packets of offloads; expected split_gso = false, offloads = false, or --engine kernel
+        f.toml:12:12: only honest receivers support offloads; expected offloads = false, or tcp.receiver = "honest"
+        "#,
+    );
+}
+
+#[test]
 fn what_only_the_kernel_has() {
     check(
         r#"duration = "60s"
@@ -1203,7 +1231,6 @@ route = ["a", "b"]
         f.toml:4:26: mysch exists in the kernel only; expected --engine kernel
         f.toml:7:26: a module exists in the kernel only; expected --engine kernel
         f.toml:7:49: codel has no option "args"; expected one of {options of codel}
-        f.toml:9:12: offloads are of the kernel engine only; expected --engine kernel, or offloads = false
         f.toml:11:23: mycc exists in the kernel only; expected --engine kernel
         f.toml:14:40: a module exists in the kernel only; expected --engine kernel
         f.toml:17:23: a module exists in the kernel only; expected --engine kernel

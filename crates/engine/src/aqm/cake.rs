@@ -22,9 +22,9 @@
 //! and several queues are equally long, tailback drops from the first of these queues. Linux drops
 //! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
 //! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
-//! computation (see cake/flows.rs). Every packet is one segment, so `split_gso` has no effect. The
-//! options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's
-//! rate follows a trace, Cake shapes to the mean rate of the trace.
+//! computation (see cake/flows.rs). `split_gso` has no effect, and the simulator rejects Cake with
+//! offloads. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If
+//! the link's rate follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -183,7 +183,7 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "split_gso",
             doc: "Whether segments that offloads have joined are split. The option has no effect \
-                in the simulator, where every packet is a single segment.",
+                in the simulator, which rejects Cake with path.offloads.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split-gso or no-split-gso"),

@@ -159,7 +159,10 @@ impl Tcp {
         // Write those options that fit into the frame length of the scenario. If bytes are left
         // after headers and payload, they become an Ethernet trailer.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
-        let room = usize::from(packet.len - packet.payload).saturating_sub(fixed);
+        // The frame length of joined segments contains the headers of each, but the captured packet
+        // has one header.
+        let headers = u32::from(packet.len - packet.payload) / packet.segments();
+        let room = (headers as usize).saturating_sub(fixed);
         let mut options = Options::new(room);
         let (syn, back) = (packet.has(flags::SYN), packet.has(flags::ACK));
         // If the receiver opens the connection, the sender's SYN is a SYN-ACK.

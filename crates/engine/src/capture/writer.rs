@@ -50,7 +50,11 @@ impl<W: Write> PacketWriter<W> {
             let conversation = &self.conversations[packet.flow as usize];
             let payload = conversation.headers(packet, &mut self.frame);
             // The frame length in the scenario may be shorter than the headers.
-            let length = usize::from(packet.len).max(self.frame.len() + usize::from(payload));
+            let least = self.frame.len() + usize::from(payload);
+            let length = match packet.segments() {
+                1 => usize::from(packet.len).max(least),
+                _ => least,
+            };
             let (link, time_ns) = (event.link, event.time.ns());
             let kept = &self.frame[..self.frame.len().min(self.snap_length)];
             self.file

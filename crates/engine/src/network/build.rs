@@ -427,6 +427,7 @@ fn of_flow(
             first_segment,
             phases,
         )
+        .with_offloads(plan.offloads)
     };
     if written {
         connection.expect_writes(bytes);

@@ -178,6 +178,18 @@ impl Connection {
         }
     }
 
+    /// Returns this connection. With offloads, its hosts leave segmentation to their interfaces.
+    pub fn with_offloads(self, offloads: bool) -> Connection {
+        if !offloads {
+            return self;
+        }
+        Connection {
+            sender: self.sender.joining(u16::MAX),
+            receiver: self.receiver.joined(),
+            ..self
+        }
+    }
+
     /// Declares that the application will write its `bytes` bytes in several pieces.
     pub fn expect_writes(&mut self, bytes: Option<u64>) {
         self.sender.expect_writes();

@@ -265,6 +265,7 @@ impl Network {
                 self.first_segment,
                 connections.phases,
             )
+            .with_offloads(self.plan.offloads)
         };
         *fresh.sender.account = Account::counting();
         if let Some(memory) = &mut self.memory {

@@ -199,7 +199,8 @@ keys! {
         /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
         /// fq qdisc paces groups of at least two segments. In Linux, this happens if TCP joins
         /// segments (GSO). "gso": TCP paces such groups, but only if the congestion control
-        /// requests pacing. In every case, each segment is a packet of its own.
+        /// requests pacing. Without path.offloads, each segment is a packet of its own in
+        /// every case.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of

@@ -433,7 +433,8 @@ impl Sender {
             let seq = packet
                 .seq
                 .wrapping_add_signed(i64::from(blocks[0].offset as i32));
-            self.recovery.dsacks += 1;
+            let duplicates = blocks[0].len.max(1);
+            self.recovery.dsacks += u64::from(duplicates);
             // If D-SACKs have reported more duplicates than there were retransmissions, the path
             // duplicates packets (Linux `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
@@ -442,12 +443,14 @@ impl Sender {
                 // (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
                 let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
                 if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
-                    self.recovery.undo.duplicate(seq);
+                    for duplicate in 0..duplicates {
+                        self.recovery.undo.duplicate(seq + u64::from(duplicate));
+                    }
                 }
                 event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
                 // A needless retransmission also counts as delivered, because it has left the
                 // network.
-                covered.delivered += 1;
+                covered.delivered += duplicates;
             }
             blocks[0] = Sack::default();
         }

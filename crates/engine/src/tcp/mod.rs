@@ -7,6 +7,7 @@
 //! | `connect`, `ack`, `timeouts` | how the sender handles a SYN-ACK, an ACK and an expired deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
 //! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | parts of the sender |
+//! | `offloads` | segments that a host joins to larger packets (`path.offloads`) |
 //! | `limit`, `slow_start` | data for `explain`: what the sender waits for, and how slow start ended |
 //! | `recovery`, `rack`, `prr`, `undo` | parts of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, the round-trip time, and samples of the delivery rate |
@@ -22,9 +23,10 @@
 //!   transmission. Nagle's algorithm, urgent data, the limit of window scaling and the FIN exchange
 //!   are not implemented.
 //! - The third packet of the handshake is the first data packet.
-//! - Offloads are off, so TSO autosizing, GRO and TCP small queues are not implemented. Pacing
-//!   spaces single segments and not bursts, except with `pacing = "gso"` or "fq-gso". A sender
-//!   without pacing does not wait until it can send a larger burst (Linux `tcp_tso_should_defer`).
+//! - TCP small queues are not implemented. Without `path.offloads`, pacing spaces single segments
+//!   and not bursts, except with `pacing = "gso"` or "fq-gso". A sender without pacing then does
+//!   not wait until it can send a larger burst (Linux `tcp_tso_should_defer`). With offloads, see
+//!   `offloads.rs`.
 //! - The receive window is constant, because the receiving application reads data at once. The
 //!   sender does not probe a closed window.
 //! - SACK is always in use, so loss recovery never needs to count duplicate ACKs.
@@ -52,6 +54,7 @@ mod ecn;
 pub mod ecn_echo;
 pub mod handshake;
 mod limit;
+mod offloads;
 mod pacing;
 mod port;
 mod prr;

@@ -27,6 +27,9 @@ pub(super) struct Pacer {
     /// The pacing rates in early slow start and later, in percent of cwnd/srtt. Used if the stack
     /// sets the rate.
     ratios: [u32; 2],
+    /// These percentages for the size of packets with joined segments, which Linux computes from
+    /// the pacing rate even if it does not pace.
+    size_ratios: [u32; 2],
     pub first: u64,
     /// The earliest time at which the next packet may leave.
     pub until: Time,
@@ -50,6 +53,7 @@ impl Pacer {
                 Pacing::Auto | Pacing::Gso => [0, 0],
                 _ => [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             },
+            size_ratios: [plan.pacing_ss_ratio, plan.pacing_ca_ratio],
             first: 0,
             until: Time::ZERO,
             burst: (0, Time::NEVER),
@@ -110,15 +114,41 @@ impl Pacer {
             }
             return;
         }
-        let late = usize::from(window.cwnd >= window.ssthresh / 2);
-        let segments = window.cwnd.max(view.flight.packets_out());
-        let bytes = u128::from(segments) * u128::from(view.mss);
-        let percent = u128::from(self.ratios[late]);
-        window.pacing_rate = (bytes * percent * 10_000_000 / u128::from(view.srtt.ns())) as u64;
+        window.pacing_rate = rate_of(self.ratios, view, window);
         if self.joined {
             window.pacing_burst = joined(window.pacing_rate, view, window.least_burst);
         }
     }
+
+    /// Returns the number of segments of the next packet, if offloads may join segments (Linux
+    /// `tcp_tso_segs`).
+    pub fn segments_joined(&self, view: View<'_>, window: &Window) -> u32 {
+        if window.least_burst == 0 {
+            return window.pacing_burst;
+        }
+        let rate = match window.pacing_rate {
+            0 if view.srtt == Time::ZERO => u64::MAX,
+            0 => rate_of(self.size_ratios, view, window),
+            rate => rate,
+        };
+        joined(rate, view, window.least_burst)
+    }
+
+    /// Ends a burst, because all of its segments have left in one packet.
+    pub fn end_burst(&mut self) {
+        self.burst.0 = 0;
+    }
+}
+
+/// Returns a percentage of the window over the RTT, B/s. The percentage depends on whether the flow
+/// is in early slow start.
+#[inline(always)]
+fn rate_of(ratios: [u32; 2], view: View<'_>, window: &Window) -> u64 {
+    let late = usize::from(window.cwnd >= window.ssthresh / 2);
+    let segments = window.cwnd.max(view.flight.packets_out());
+    let bytes = u128::from(segments) * u128::from(view.mss);
+    let percent = u128::from(ratios[late]);
+    (bytes * percent * 10_000_000 / u128::from(view.srtt.ns())) as u64
 }
 
 /// Returns the number of segments in a burst (Linux `tcp_tso_autosize`). A burst has as many

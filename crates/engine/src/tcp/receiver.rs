@@ -48,6 +48,16 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
+/// The port of a receiver that takes packets of several segments. It is a type of its own, so that
+/// the compiler still inlines what handles single segments.
+struct Apart<'p, P: Port>(&'p mut P);
+
+impl<P: Port> Port for Apart<'_, P> {
+    fn send(&mut self, packet: Packet) {
+        self.0.send(packet);
+    }
+}
+
 /// The port of a dishonest receiver. If the receiver divides ACKs, the port replaces the ACK of a
 /// segment by one ACK for each part of the segment. Honest receivers do not use this port, so they
 /// spend no time on it.
@@ -138,6 +148,8 @@ pub struct Receiver {
     /// The ECN field of pure ACKs.
     ack_ecn: Ecn,
     conduct: Conduct,
+    /// Whether the receiver is honest and every packet has one segment.
+    usual: bool,
     /// For a receiver that hides CE: the ECN field of the last packet that was not marked with CE.
     unmarked: Ecn,
     /// Number of segments that were acknowledged although they have not arrived.
@@ -193,6 +205,7 @@ impl Receiver {
                 EcnEcho::None | EcnEcho::Sticky => Ecn::NotEct,
             },
             conduct: plan.receiver,
+            usual: plan.receiver == Conduct::Honest,
             unmarked: Ecn::Ect0,
             missing: 0,
         }
@@ -208,6 +221,12 @@ impl Receiver {
         self.dup_acks_at = first;
         self.ce_rcv_nxt = first;
         self.sce.prior_rcv_nxt = first;
+        self
+    }
+
+    /// Returns this receiver, which takes packets of several segments. The receiver must be honest.
+    pub fn joined(mut self) -> Receiver {
+        self.usual = false;
         self
     }
 
@@ -299,17 +318,19 @@ impl Receiver {
             self.syn_ack_sent = Some(now);
             return port.send(reply);
         }
-        if self.conduct != Conduct::Honest {
-            return self.on_data_dishonestly(*packet, now, port);
+        if !self.usual {
+            return self.on_unusual_data(*packet, now, port);
         }
-        self.on_data(packet, now, port);
+        self.on_data::<false>(packet, now, port);
     }
 
     #[cold]
     #[inline(never)]
-    fn on_data_dishonestly(&mut self, mut packet: Packet, now: Time, port: &mut impl Port) {
-        if self.pretends(&mut packet) {
-            self.on_data(&packet, now, &mut self.dividing(port));
+    fn on_unusual_data(&mut self, mut packet: Packet, now: Time, port: &mut impl Port) {
+        if self.conduct == Conduct::Honest {
+            self.on_data::<true>(&packet, now, &mut Apart(port));
+        } else if self.pretends(&mut packet) {
+            self.on_data::<false>(&packet, now, &mut self.dividing(port));
         }
     }
 
@@ -412,8 +433,12 @@ impl Receiver {
         }
     }
 
-    fn on_data(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
+    /// Handles data. `JOINED` means that the packet may have several segments.
+    fn on_data<const JOINED: bool>(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         let seq = packet.seq;
+        let segments = if JOINED { packet.segments() } else { 1 };
+        // A closure, so that the end does not occupy a register in between.
+        let end = || seq + u64::from(segments);
         if let Some(sent) = self.syn_ack_sent {
             self.syn_ack_sent = None;
             self.rtt = now.since(sent);
@@ -426,24 +451,41 @@ impl Receiver {
         }
         // Linux does not count the ECN field of a segment below the last ACK (`tcp_sequence`).
         if let Some(accurate) = &mut self.accurate
-            && seq + 1 >= self.acked
+            && end() >= self.acked
         {
             self.ack_now |= accurate.on_data(packet.ecn, packet.payload);
+            if JOINED {
+                accurate.count_more(packet.ecn, segments - 1);
+            }
         }
         self.note_timestamp(seq, packet.sent);
-        if seq < self.rcv_nxt {
+        if JOINED && seq < self.rcv_nxt && self.rcv_nxt < end() {
+            // The packet begins with duplicates. Report these, and take the rest.
+            self.sack.dsack = Some(seq);
+            self.sack.more_duplicates = (self.rcv_nxt - seq) as u32 - 1;
+        } else if seq < self.rcv_nxt {
             // The segment is a duplicate. Report this, and send the next ACKs at once.
             if let Some(accurate) = &mut self.accurate {
                 accurate.on_duplicate(seq);
             }
             self.sack.dsack = Some(seq);
+            if JOINED {
+                self.sack.more_duplicates = segments - 1;
+            }
             self.enter_quickack(MAX_QUICKACKS);
             self.send_ack(self.rcv_nxt, port);
             return;
         }
-        if seq == self.rcv_nxt {
-            self.rcv_nxt += 1;
+        if seq == self.rcv_nxt || (JOINED && seq < self.rcv_nxt) {
+            if JOINED {
+                self.rcv_nxt = end();
+            } else {
+                self.rcv_nxt += 1;
+            }
             self.note_arrival(packet, now, port);
+            if JOINED {
+                self.grow_window_again(segments - 1);
+            }
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
                 self.sack.drop_below(self.rcv_nxt);
@@ -457,19 +499,29 @@ impl Receiver {
             }
             // RFC 2883 section 4: the first block reports the duplicate, and the second is the
             // block that contains it.
-            if self.out_of_order.containing(seq).is_some() {
-                self.sack.dsack = Some(seq);
-            } else {
-                self.out_of_order.insert(seq, seq + 1, |_, _| {});
+            match self.out_of_order.containing(seq) {
+                Some((_, known)) => {
+                    self.sack.dsack = Some(seq);
+                    if JOINED {
+                        self.sack.more_duplicates = (known.min(end()) - seq) as u32 - 1;
+                        self.out_of_order.insert(seq, end(), |_, _| {});
+                    }
+                }
+                None => {
+                    self.out_of_order.insert(seq, end(), |_, _| {});
+                }
             }
             // Linux `tcp_sack_compress_send_ack`: first send the compressed ACK with all blocks
             // that it must report. Otherwise these blocks would be left out, and the sender would
             // treat segments that have arrived as lost.
-            if self.compressed > 0 && self.sack.displaces(seq, seq + 1) {
+            if self.compressed > 0 && self.sack.displaces(seq, end()) {
                 self.send_ack(self.rcv_nxt, port);
             }
-            self.sack.put(seq, seq + 1);
+            self.sack.put(seq, end());
             self.grow_window();
+            if JOINED {
+                self.grow_window_again(segments - 1);
+            }
         }
         self.acknowledge(now, port);
     }
@@ -509,6 +561,14 @@ impl Receiver {
     fn grow_window(&mut self) {
         if self.window.grows(self.last_data, self.rtt) {
             self.quick |= 1;
+        }
+    }
+
+    /// Lets the window grow for the other segments of a packet, too.
+    #[inline(always)]
+    fn grow_window_again(&mut self, segments: u32) {
+        for _ in 0..segments {
+            self.grow_window();
         }
     }
 

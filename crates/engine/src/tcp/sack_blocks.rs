@@ -14,6 +14,8 @@ pub(super) struct SackBlocks {
     recent_len: usize,
     /// A duplicate segment that the next ACK reports (RFC 2883).
     pub dsack: Option<u64>,
+    /// Number of segments after `dsack` that are duplicates too. Offloads had joined them.
+    pub more_duplicates: u32,
 }
 
 impl SackBlocks {
@@ -75,7 +77,7 @@ impl SackBlocks {
             ack.flags |= flags::DSACK;
             ack.sack[0] = Sack {
                 offset: duplicate.wrapping_sub(ack.seq) as u32,
-                len: 1,
+                len: 1 + std::mem::take(&mut self.more_duplicates),
             };
             blocks = 1;
         }

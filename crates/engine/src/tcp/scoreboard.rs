@@ -40,6 +40,8 @@ pub mod state {
     pub const EVER_RETRANS: u8 = 8;
     /// The segment is in the linked list of transmissions.
     pub const LISTED: u8 = 16;
+    /// The segment is in the same packet as the segment before it (see `tcp/offloads.rs`).
+    pub const JOINED: u8 = 32;
 }
 
 /// A segment in the scoreboard.
@@ -408,6 +410,25 @@ impl Scoreboard {
         }
         debug_assert!(false, "lost_pending counts a segment that is not there");
         None
+    }
+
+    /// Records that a segment was sent in the same packet as the segment before it.
+    pub fn join(&mut self, seq: u64) {
+        self.get_mut(seq).flags |= state::JOINED;
+    }
+
+    /// Records that a segment, if it is in flight, is no longer joined to the segment before it
+    /// (Linux `tcp_fragment`).
+    pub fn part(&mut self, seq: u64) {
+        if seq < self.flight.nxt {
+            self.get_mut(seq).flags &= !state::JOINED;
+        }
+    }
+
+    /// Returns whether a segment must be retransmitted and is joined to the segment before it.
+    pub fn continues(&self, seq: u64) -> bool {
+        const JOINED_LOSS: u8 = state::LOST | state::JOINED;
+        seq < self.flight.nxt && self.get(seq).flags & (JOINED_LOSS | state::RETRANS) == JOINED_LOSS
     }
 
     /// Records that a segment is retransmitted at `now`.

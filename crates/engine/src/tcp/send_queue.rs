@@ -45,6 +45,22 @@ impl SendQueue {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
+    /// Returns the number of segments until the end of the data, or of the current chunk, and
+    /// whether this is the end of the data in the queue. `None` means no limit.
+    pub fn run(&self, mss: u16) -> Option<(u64, bool)> {
+        let left = self.bytes.filter(|left| *left > 0)?;
+        let run = match self.chunk {
+            0 => left,
+            chunk => (left - 1) % chunk + 1,
+        };
+        Some((run.div_ceil(u64::from(mss)), run == left))
+    }
+
+    /// Returns whether the application has written all of its data.
+    pub fn is_complete(&self) -> bool {
+        self.bytes.is_some() && !self.open
+    }
+
     /// Records that the application will write more data later.
     pub fn open(&mut self) {
         self.open = true;

@@ -5,6 +5,7 @@ use tailback_record::{Histogram, fetch};
 
 use super::ecn::EcnSender;
 use super::handshake::{Handshake, Phase};
+use super::offloads::most_joined;
 use super::pacing::Pacer;
 use super::port::Port;
 use super::rate::Rates;
@@ -56,7 +57,11 @@ pub struct Sender {
     /// The value of `nxt` when the first slow start ended.
     pub(super) overshoot_end: u64,
     /// Receive window, in segments.
-    rwnd: u64,
+    pub(super) rwnd: u64,
+    /// Number of segments in flight below which [`Sender::transmit`] sends single segments: the
+    /// receive window, or 0 if the sender joins segments. So senders that do not join segments need
+    /// no test for it.
+    single_below: u64,
     pub(super) flow: u32,
     /// The TCP options that the sender reads.
     pub(super) plan: Stack,
@@ -69,6 +74,9 @@ pub(super) struct Stack {
     pub initial_cwnd: u32,
     pub mss: u16,
     pub header: u16,
+    /// Largest number of segments that the sender joins to one packet. 0 means that it does not
+    /// join segments.
+    pub joined: u16,
     pub timestamps: bool,
 }
 
@@ -124,6 +132,7 @@ impl Sender {
             0 => INFINITE_SSTHRESH,
             known => known,
         };
+        let rwnd = (plan.rwnd.0 / u64::from(plan.mss)).max(1);
         Sender {
             conn: Conn {
                 mss: plan.mss,
@@ -148,15 +157,25 @@ impl Sender {
             usage_noted: 0,
             first_ssthresh: ssthresh,
             overshoot_end: 0,
-            rwnd: (plan.rwnd.0 / u64::from(plan.mss)).max(1),
+            rwnd,
+            single_below: rwnd,
             flow,
             plan: Stack {
                 initial_cwnd: plan.initial_cwnd,
                 mss: plan.mss,
                 header: plan.header,
+                joined: 0,
                 timestamps: plan.timestamps,
             },
         }
+    }
+
+    /// Returns this sender, which joins up to `most` segments to one packet, as far as they fit.
+    /// Call this before the sender connects.
+    pub fn joining(mut self, most: u16) -> Sender {
+        self.plan.joined = most.min(most_joined(self.plan.mss, self.plan.header));
+        self.single_below = 0;
+        self
     }
 
     /// Returns this sender with `first` as the number of its first segment. The number does not
@@ -261,6 +280,14 @@ impl Sender {
     /// Sets the receive window, in segments.
     pub fn set_rwnd(&mut self, segments: u64) {
         self.rwnd = segments;
+        if self.plan.joined == 0 {
+            self.single_below = segments;
+        }
+    }
+
+    /// Returns whether a new segment may be sent in a packet of its own.
+    fn may_send_single(&self) -> bool {
+        !self.queue.is_empty() && u64::from(self.board.flight.packets_out()) < self.single_below
     }
 
     pub(super) fn may_send_new(&self) -> bool {
@@ -424,7 +451,7 @@ impl Sender {
         let before = self.board.flight.nxt;
         let mut in_flight = self.board.flight.in_flight();
         while in_flight < self.window.cwnd
-            && self.may_send_new()
+            && self.may_send_single()
             && self.pacer.may_leave(self.conn.now)
         {
             self.send_new(port);
@@ -434,18 +461,16 @@ impl Sender {
         // `tcp_tso_should_defer`). In this case, the window also counts as what limits the sender.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
-                && in_flight + self.window.pacing_burst > self.window.cwnd);
+                && in_flight + self.window.pacing_burst > self.window.cwnd
+                && self.plan.joined == 0);
         let sent = self.board.flight.nxt > before;
         if sent || limited {
             self.note_window_use(limited);
         }
         if sent {
-            let probe = self
-                .timer
-                .schedule_probe(&self.conn, &self.board, &self.rtt, false);
-            if !probe && (alone || self.timer.kind == Kind::Probe) {
-                self.rearm_rto();
-            }
+            self.arm_after_new(alone);
+        } else if self.plan.joined > 0 {
+            return self.transmit_joined(alone, port);
         }
         sent
     }
@@ -455,6 +480,17 @@ impl Sender {
     pub fn decays_after_idle(&self) -> Option<(Time, u32)> {
         let decays = self.idle_restart && self.needs.control != Control::Window;
         decays.then(|| (self.rtt.timeout(), self.plan.initial_cwnd))
+    }
+
+    /// Sets the timer after new data was sent. `alone` means that no other data was in flight.
+    #[inline(always)]
+    pub(super) fn arm_after_new(&mut self, alone: bool) {
+        let probe = self
+            .timer
+            .schedule_probe(&self.conn, &self.board, &self.rtt, false);
+        if !probe && (alone || self.timer.kind == Kind::Probe) {
+            self.rearm_rto();
+        }
     }
 
     /// If the connection was idle for longer than the timeout, reduces the window (RFC 5681 section
@@ -511,6 +547,9 @@ impl Sender {
 
     /// Retransmits lost segments as far as the window allows (Linux `tcp_xmit_retransmit_queue`).
     pub(super) fn retransmit_lost(&mut self, port: &mut impl Port) {
+        if self.plan.joined > 0 {
+            return self.retransmit_lost_joined(port);
+        }
         let mut rearm = false;
         while self.board.flight.in_flight() < self.window.cwnd
             && self.pacer.may_leave(self.conn.now)
@@ -545,6 +584,7 @@ impl Sender {
     /// Sends the last segment again as a tail loss probe.
     pub(super) fn probe_with_last(&mut self, port: &mut impl Port) {
         let last = self.board.flight.nxt - 1;
+        self.board.part(last);
         self.board.probed(last, self.conn.now);
         self.note_sent(last, false);
         self.emit_again(last, port);
@@ -553,7 +593,7 @@ impl Sender {
     /// Records the state of the connection when a segment is sent. A later delivery-rate sample
     /// needs this state.
     #[inline]
-    fn note_sent(&mut self, seq: u64, alone: bool) {
+    pub(super) fn note_sent(&mut self, seq: u64, alone: bool) {
         if let Some(rates) = &mut self.rates {
             let view = self.conn.view(&self.board.flight);
             let app_limited = self.window.app_limited != 0;
@@ -570,7 +610,7 @@ impl Sender {
         self.emit(packet, port);
     }
 
-    fn data_packet(&self, seq: u64, payload: u16) -> Packet {
+    pub(super) fn data_packet(&self, seq: u64, payload: u16) -> Packet {
         let mut packet = Packet::new(self.flow, self.plan.header + payload, Ecn::NotEct);
         packet.seq = seq;
         packet.payload = payload;
@@ -579,7 +619,7 @@ impl Sender {
     }
 
     #[inline(always)] // inline, because a call would pass the packet through memory
-    fn emit(&mut self, packet: Packet, port: &mut impl Port) {
+    pub(super) fn emit(&mut self, packet: Packet, port: &mut impl Port) {
         self.conn.last_sent = self.conn.now;
         self.stats.packets += 1;
         self.pacer.sent(

@@ -41,7 +41,10 @@ impl Sender {
             if self.recovery.probe.retrans {
                 self.probe_with_last(port);
             } else {
-                self.send_new(port);
+                match self.plan.joined {
+                    0 => self.send_new(port),
+                    _ => self.probe_joined(port),
+                }
                 self.note_window_use(self.board.flight.in_flight() >= self.window.cwnd);
             }
             self.recovery.probe.high_seq = Some(self.board.flight.nxt);
@@ -61,6 +64,7 @@ impl Sender {
         self.note_wait();
         self.enter_loss();
         self.recovery.timeouts += 1;
+        self.board.part(self.board.flight.una + 1);
         self.retransmit(self.board.flight.una, port);
         self.rtt.back_off();
         self.restart_rto();

@@ -6,6 +6,7 @@ mod flows;
 mod impairments;
 mod links;
 mod names;
+mod offloads;
 mod origins;
 mod phases;
 mod programs;
@@ -114,6 +115,12 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         phases::check(reader, &links, &flows, plan.duration, packet);
     }
     queues::check(reader, &links, &flows, &traffic, &programs);
+    if plan.offloads
+        && reader.engine == EngineKind::Sim
+        && let Some(item) = fields.item("offloads")
+    {
+        offloads::check(reader, item.node.span, &links, &flows, &traffic, &programs);
+    }
     warn_of_idle_links(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;
     plan.flows = flows;

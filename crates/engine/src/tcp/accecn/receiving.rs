@@ -65,6 +65,13 @@ impl Receiving {
         self.packets = self.packets.wrapping_add(u32::from(ecn == Ecn::Ce));
     }
 
+    /// Counts further segments of a data packet, which has been counted as one packet.
+    pub fn count_more(&mut self, ecn: Ecn, segments: u32) {
+        if ecn == Ecn::Ce {
+            self.packets = self.packets.wrapping_add(segments);
+        }
+    }
+
     /// Counts a data packet. Returns whether the packet must be acknowledged at once because the
     /// ECN field has changed (Linux `tcp_ecn_received_counters`).
     // The functions for Accurate ECN are not inlined. So a receiver without Accurate ECN spends

@@ -412,3 +412,54 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
+
+/// Returns a receiver that takes packets of several segments, and a function that sends it one.
+fn joined() -> (End, impl Fn(&mut End, u64, u32, u64) -> Vec<Packet>) {
+    let mut end = End::new(EcnEcho::PerPacket);
+    end.receiver = end.receiver.joined();
+    let send = |end: &mut End, seq: u64, segments: u32, at: u64| {
+        let mut packet = Packet::new(0, 1514, Ecn::Ect0);
+        (packet.seq, packet.sent) = (seq, ms(at));
+        packet.join(segments);
+        end.receiver.on_packet(&packet, ms(at), &mut end.wire);
+        std::mem::take(&mut end.wire.0)
+    };
+    (end, send)
+}
+
+/// A packet of several segments is acknowledged at once and by one ACK. One of a single segment is
+/// delayed.
+#[test]
+fn joined_segments_get_one_ack() {
+    let (mut end, send) = joined();
+    let acks = send(&mut end, 0, 43, 1);
+    assert_eq!(acks.iter().map(|a| a.seq).collect::<Vec<_>>(), [43]);
+    assert!(send(&mut end, 43, 1, 2).is_empty());
+    assert_eq!(send(&mut end, 44, 2, 3)[0].seq, 46);
+    assert_eq!(end.receiver.arrived(), 46);
+}
+
+/// A SACK block reports all segments of a packet, and a D-SACK all that are duplicates.
+#[test]
+fn joined_segments_are_one_block() {
+    let (mut end, send) = joined();
+    let block = |ack: &Packet| (ack.sack[0].offset, ack.sack[0].len);
+    let acks = send(&mut end, 20, 10, 1);
+    assert_eq!((acks[0].seq, block(&acks[0])), (0, (20, 10)));
+    // A part of these segments again, with new ones behind them.
+    let acks = send(&mut end, 25, 10, 2);
+    assert!(acks[0].has(flags::DSACK));
+    assert_eq!(block(&acks[0]), (25, 5));
+    assert_eq!((acks[0].sack[1].offset, acks[0].sack[1].len), (20, 15));
+    // The hole is filled, and with it the packet repeats segments beyond the hole.
+    let acks = send(&mut end, 0, 22, 3);
+    assert_eq!(acks[0].seq, 35);
+    let acks = send(&mut end, 30, 5, 4);
+    assert!(acks[0].has(flags::DSACK));
+    assert_eq!((acks[0].seq, acks[0].sack[0].len), (35, 5));
+    // A packet that begins with duplicates: these are reported, and the rest is taken.
+    let acks = send(&mut end, 33, 4, 5);
+    assert!(acks[0].has(flags::DSACK));
+    assert_eq!((acks[0].seq, acks[0].sack[0].len), (37, 2));
+    assert_eq!(end.receiver.arrived(), 37);
+}
