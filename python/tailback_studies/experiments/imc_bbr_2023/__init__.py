@@ -36,7 +36,6 @@ class ImcBbr(Reproduction):
 
         rows = self._rows(request)
         every = request.seeds_or(SEEDS)
-        kernel = request.engine != "sim"
 
         def findings(results: Found) -> Findings:
             made = report.ran(results["rows"])
@@ -46,9 +45,7 @@ class ImcBbr(Reproduction):
             cells = [entry.json() for entry in entries]
             return Findings(written, cells, truth.summary(entries), truth.judges(entries), page)
 
-        return Study(
-            {"rows": [points.job(row, seeds=every, kernel=kernel) for row in rows]}, findings
-        )
+        return Study({"rows": [points.job(row, seeds=every) for row in rows]}, findings)
 
     def _rows(self, request: Request) -> list[ImcRow]:
         """Return the requested published rows, in the order of the publication."""

@@ -56,9 +56,9 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether the result depends mainly on segmentation offloads. They do if the buffer holds
-        only one or two of their large packets, because CUBIC then loses throughput.
-        """
+        """Whether segmentation offloads determine the result: CUBIC loses throughput if the buffer
+        holds only one or two of the large packets that offloads produce. The simulator did not have
+        offloads when the limits were set, so these values count for no criterion."""
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 

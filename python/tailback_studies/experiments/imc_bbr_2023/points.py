@@ -73,13 +73,9 @@ class ImcEntry(BaseEntry):
         }
 
 
-def job(row: ImcRow, *, seeds: int, kernel: bool = False) -> Job:
-    """Return the job that runs the transfer of a published row. On Linux, offloads are on, as in
-    the publication."""
-    out = made(row)
-    if kernel:
-        out["path"]["offloads"] = True
-    return Job(out, {}, seeds)
+def job(row: ImcRow, *, seeds: int) -> Job:
+    """Return the job that runs the transfer of a published row."""
+    return Job(made(row), {}, seeds)
 
 
 def made(row: ImcRow) -> dict[str, Any]:

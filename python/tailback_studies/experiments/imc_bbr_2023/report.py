@@ -24,7 +24,7 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 from tailback_studies.experiments.imc_bbr_2023.points import GAIN, GOODPUT, ImcEntry, by_place
 from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.page import Page
-from tailback_studies.reproduction.shown import NO_OFFLOADS, facts, goals_table, head, signed, size
+from tailback_studies.reproduction.shown import facts, goals_table, head, signed, size
 
 TITLE = "When to use BBR (2019, 2023), run again"
 SOURCE = (
@@ -48,10 +48,9 @@ LIMITS = {100: 1.0, 10_000: 0.1}
 def ran(results: Sequence[Results]) -> Facts:
     """Return the seeds, duration, engine and deviations of these runs, for the captions of a
     report."""
-    deviations = [NO_OFFLOADS]
-    if results and results[0].engine == "kernel":
-        deviations = ["today's Linux instead of 5.15"]
-    return facts(results, deviations=tuple(deviations))
+    on_linux = bool(results) and results[0].engine == "kernel"
+    deviations = ("today's Linux instead of 5.15",) if on_linux else ()
+    return facts(results, deviations=deviations)
 
 
 def sections(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Section]:
@@ -148,7 +147,7 @@ def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
     caption = (
         "Errors of the goodput, divided by the link's rate. Values of CUBIC at 100 kB and above "
         "100 Mbit/s count for no criterion: the publication's buffer then has room for only one or "
-        "two packets of 64 kB, and the simulator does not have offloads."
+        "two packets of 64 kB, and the simulator did not have offloads when the limits were set."
     )
     return Table("groups", "Goodput by group", columns, rows, caption, run_facts)
 
