@@ -58,7 +58,8 @@ class ImcRow:
     def offloads_decide(self) -> bool:
         """Whether segmentation offloads determine the result: CUBIC loses throughput if the buffer
         holds only one or two of the large packets that offloads produce. The simulator did not have
-        offloads when the limits were set, so these values count for no criterion."""
+        offloads when the limits were set, so these values count for no criterion.
+        """
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
 
