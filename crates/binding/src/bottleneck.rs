@@ -22,8 +22,7 @@ pub struct Bottleneck {
 /// The outcome of a datagram: it arrived, or a link dropped it.
 #[pyclass(frozen, get_all, module = "tailback._native")]
 pub struct Delivery {
-    /// The number with which the caller identifies the datagram, as passed to `push` or
-    /// `push_back`.
+    /// The number that the caller passed to `push` or `push_back` to identify the datagram.
     handle: u64,
     /// The side to which the datagram was sent: "receiver" or "sender".
     to: &'static str,
@@ -53,7 +52,7 @@ impl Delivery {
     }
 }
 
-/// ECN fields and their names: the names that scenarios use, and "ce".
+/// ECN fields and their names. The names are those in scenarios, and "ce".
 const FIELDS: [(&str, Ecn); 4] = [
     ("not-ect", Ecn::NotEct),
     ("ect1", Ecn::Ect1),

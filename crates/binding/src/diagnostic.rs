@@ -1,4 +1,4 @@
-//! Errors in scenarios, and warnings about them, for Python.
+//! Provides errors and warnings about scenarios for Python.
 
 use pyo3::prelude::*;
 use tailback_record::foreign::shown;
@@ -70,7 +70,7 @@ impl Diagnostic {
 
 #[pymethods]
 impl Diagnostic {
-    /// Creates a message from Python code, with its position if known.
+    /// Lets Python code create a message, with its position if known.
     #[new]
     #[pyo3(signature = (message, place = ""))]
     fn new(message: String, place: &str) -> Diagnostic {

@@ -27,7 +27,7 @@ fn mapped(point: &Point, kit: &Kit, places: &Places) -> PyResult<Job> {
     })
 }
 
-/// Returns the instructions with which the guest runs a point of the sweep, as JSON.
+/// Returns the instructions for the guest to run a point of the sweep, as JSON.
 pub fn job(point: &Point, kit: &Kit, places: &Places) -> PyResult<String> {
     serde_json::to_string(&mapped(point, kit, places)?)
         .map_err(|e| PyValueError::new_err(e.to_string()))

@@ -32,7 +32,7 @@ fn engine_version() -> String {
     tailback_run::crates::versioned(tailback_run::VERSION)
 }
 
-/// Returns every congestion control, queue and traffic source with its options, as JSON.
+/// Returns JSON that lists every congestion control, queue and traffic source, with its options.
 #[pyfunction]
 fn registry_json() -> String {
     tailback_scenario::registry::json().to_string()
@@ -66,8 +66,8 @@ fn json_schema() -> String {
     tailback_scenario::json_schema().to_string()
 }
 
-/// Returns every key of scenario files by its path, as JSON. Shell completion offers these paths
-/// for `--set`.
+/// Returns JSON that lists every key of scenario files with its path. For `--set`, shell completion
+/// offers these paths.
 #[pyfunction]
 fn keys_json() -> String {
     let paths = tailback_scenario::key_paths();

@@ -1,4 +1,4 @@
-//! Entries of `[[programs]]` for Python.
+//! Converts entries of `[[programs]]` to Python objects.
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -19,7 +19,7 @@ use crate::run::{Control, Store, failed};
 use crate::{EnginePanic, ScenarioError};
 use crate::{guest, programs};
 
-/// A scenario, with all points of its sweep.
+/// A scenario with all points of its sweep, as Python classes.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scenario {
     inner: Arc<tailback_scenario::Scenario>,
@@ -386,9 +386,9 @@ impl Point {
         &self.point().run_id
     }
 
-    /// Id of the run with which this run is compared to compute gains: the run with the same seed
-    /// in which every flow has the standard response to marks. `None` if every flow of this run has
-    /// the standard response, or if the sweep has no such run.
+    /// Id of the run that is the baseline for gains of this run. In the baseline, which has the
+    /// same seed, every flow has the standard response to marks. `None` if every flow of this run
+    /// has the standard response, or if the sweep has no such run.
     #[getter]
     fn baseline(&self) -> Option<&str> {
         let points = &self.scenario.points;

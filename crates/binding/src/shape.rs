@@ -1,8 +1,8 @@
 //! Checks whether JSON has the expected keys and types (a schema), without building Python objects.
 //!
-//! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, the
-//! Python code checks the file again, and describes the error. This module may therefore reject
-//! valid files: it rejects all numbers and texts that Python might parse differently.
+//! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, Python
+//! code checks the file again, and describes the error. This module may therefore reject valid
+//! files. It does so if Python might parse a number or a text differently.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,7 +13,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::Value;
 use tailback_record::stored::is_id;
 
-/// Floats of this size or larger may come from integers that do not fit into 64 bits.
+/// A float of this size or larger may be an integer that does not fit into 64 bits.
 const LARGE: f64 = 1.8e19;
 
 /// A schema of JSON, with the largest permitted depth and number of values.

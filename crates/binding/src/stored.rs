@@ -134,8 +134,8 @@ fn of_run(json: &[u8]) -> Option<(String, u64)> {
     Some((found.run_id, found.seed))
 }
 
-/// Returns whether a run folder is intact and its summary has this schema. Python may accept a
-/// folder that this function rejects.
+/// Returns whether a run folder is intact, and whether its summary has this schema. Python may
+/// accept a folder that this function rejects.
 fn is_held(path: &Path, summary: &Shape) -> bool {
     stored::check(path).is_ok()
         && RunFolder::open(path).is_ok_and(|run| run.fits(summary).is_ok_and(|fits| fits))

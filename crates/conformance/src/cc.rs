@@ -1,4 +1,4 @@
-//! Requirements that a congestion control must meet after any sequence of events.
+//! Tests requirements that a congestion control must meet after any sequence of events.
 
 use proptest::prelude::*;
 use tailback_engine::cc::{Build, MAX_CWND};

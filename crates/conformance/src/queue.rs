@@ -1,4 +1,4 @@
-//! Requirements that a queue discipline must meet with any options.
+//! Tests requirements that a queue discipline must meet with any options.
 
 use std::collections::VecDeque;
 
@@ -113,8 +113,7 @@ fn random_value_of(kind: Kind, rng: &mut Stream) -> Value {
     }
 }
 
-/// Sets each option to a random value with a probability of about a third, and otherwise to its
-/// default.
+/// Sets about a third of the options to random values, and the other options to their defaults.
 fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     let mut options = defaults(opts);
     for opt in opts {

@@ -1,4 +1,4 @@
-//! Requirements that a transport stack must meet.
+//! Tests requirements that a transport stack must meet.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Requirements that a kind of traffic must meet.
+//! Tests requirements that a kind of traffic must meet.
 
 use tailback_engine::plan::*;
 use tailback_engine::registry::{Entry, complete_defaults};

@@ -58,7 +58,7 @@ fn series(outcome: &Outcome, flow: &str, quantity: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Returns the start and end of each period in which BBR is in this mode.
+/// Returns the start and the end of each period during which BBR is in this mode.
 fn spells(modes: &[(f64, f64)], mode: f64) -> Vec<(f64, f64)> {
     let mut spells: Vec<(f64, f64)> = Vec::new();
     let mut inside = false;
@@ -84,7 +84,8 @@ fn mean_queue(outcome: &Outcome) -> f64 {
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
 }
 
-/// Returns the share of the link that a flow uses outside PROBE_RTT, from `from` seconds on.
+/// Returns the share of the link that a flow uses after `from` seconds, without the time in
+/// PROBE_RTT.
 fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
     let delivered = series(outcome, flow, "delivered_bytes");
@@ -163,7 +164,8 @@ fn version_1_probes_every_eight_round_trips() {
         let whole = &spells[1..spells.len() - 1];
         whole.iter().map(|s| s.1 - s.0 + 0.01).sum::<f64>() / whole.len() as f64
     };
-    // A phase lasts from one ACK to the first ACK that is more than a round trip later.
+    // A phase begins at an ACK, and ends at the first ACK that arrives more than a round trip
+    // later.
     assert!((0.04..0.07).contains(&mean(&up)), "{up:?}");
     assert!((0.24..0.26).contains(&mean(&cruise)), "{cruise:?}");
     let periods: Vec<f64> = up.windows(2).map(|w| w[1].0 - w[0].0).collect();
@@ -253,7 +255,7 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer that drops packets above 10 Mbit/s, with a bucket of 1 s.
+/// A policer that drops packets above 10 Mbit/s. Its token bucket holds the tokens of 1 s.
 struct Policer {
     packets: Packets,
     /// Tokens in the bucket, in bytes x 1e9.

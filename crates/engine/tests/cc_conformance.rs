@@ -79,8 +79,8 @@ fn names_are_unique_and_sorted() {
     assert!(names.is_sorted_by(|a, b| a < b), "{names:?}");
 }
 
-/// SCE marks on two fifths of a window reduce the window of SCE-aware congestion controls, but by
-/// less than CE does. Other congestion controls ignore SCE marks.
+/// If two fifths of a window have SCE marks, SCE-aware congestion controls reduce the window, but
+/// by less than after a CE mark. Other congestion controls ignore SCE marks.
 #[test]
 fn sce_marks_cost_less_than_a_mark() {
     for entry in ENTRIES {
@@ -122,7 +122,7 @@ fn a_mark_costs_at_most_half_a_window() {
 }
 
 /// A congestion control that models the path does not treat a single mark as congestion. Its window
-/// and rate are the same as without the mark.
+/// and rate are the same as in a run without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

@@ -14,7 +14,8 @@ use tailback_engine::registry::{Value, find};
 use tailback_engine::units::Time;
 use testing::{Host, options};
 
-/// A table column: its heading, the congestion control, its options, and the unit of its growth.
+/// A column of the table: its heading, the congestion control with its options, and the unit in
+/// which the window grows.
 type Column = (
     &'static str,
     &'static str,
@@ -144,8 +145,8 @@ fn rounds() {
 }
 
 /// Shows Prague's window ACK by ACK, with an RTT of 20 ms. Alpha is 1 at the first mark, so the
-/// window must fall to half, by one segment with each ACK. ACKs of unmarked segments still increase
-/// it. The next mark starts another CWR with the current alpha.
+/// window must fall to half. Each ACK reduces the window by one segment. ACKs of unmarked segments
+/// still increase it. The next mark starts another CWR with the current alpha.
 #[test]
 fn prague_by_acks() {
     let set: &[(&str, Value)] = &[];

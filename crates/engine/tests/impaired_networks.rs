@@ -1,4 +1,4 @@
-//! Tests links with impairments: their counters, and how TCP responds.
+//! Tests links with impairments. Checks the counters, and how TCP responds.
 
 mod common;
 
@@ -148,6 +148,6 @@ fn reordered_data_is_retransmitted_only_where_it_is_late_enough() {
     let long = transfer(late("60ms"), vec![]);
     let retransmitted = |outcome: &Outcome| outcome.flows[0].retransmits;
     assert!(retransmitted(&long) > 10 * retransmitted(&soon).max(1));
-    // No packet was lost, only late.
+    // Packets were late, but no packet was lost.
     assert_eq!(long.links[0].counts.get(Cause::Loss), 0);
 }

@@ -73,8 +73,8 @@ fn bursts_of_loss_have_their_mean_loss_and_length() {
         let bursts = runs.len() as f64;
         let deviation = (burst * (burst - 1.0_f64)).sqrt().max(1e-9);
         near(runs.iter().sum::<f64>() / bursts, burst, deviation, bursts);
-        // Bursts and gaps alternate independently (a renewal process). The delta method gives the
-        // standard deviation of the share of lost packets.
+        // Bursts and gaps alternate independently (a renewal process). The standard deviation of
+        // the share of lost packets follows from the delta method.
         let gap = burst * (1.0 - loss) / loss;
         let cycle = burst + gap;
         let of_gaps = loss * (gap * (gap - 1.0)).max(0.0).sqrt();
@@ -274,7 +274,7 @@ fn late_packets_are_passed_by_the_number_that_is_set() {
         0.05_f64.sqrt(),
         n as f64,
     );
-    // Fewer than seven packets follow the packets that are delayed near the end.
+    // The packets that are delayed near the end are followed by fewer than seven packets.
     assert!(passed + 2 >= late.len(), "{passed} of {}", late.len());
 }
 
@@ -312,7 +312,7 @@ fn acks_leave_by_number_and_by_time() {
     let by_time = [("packets", "100"), ("time", "2500us")];
     let expected = (0..12).map(|seq| (MS(seq / 3 * 3) + US(2_500), seq));
     assert!(order_of(&by_time, 12).into_iter().eq(expected));
-    // From a batch of eight ACKs of two flows, the impairment keeps only the newest ACK of each
+    // If a batch has eight ACKs of two flows, the impairment keeps only the newest ACK of each
     // flow.
     let thinned = [("packets", "8"), ("time", "1s"), ("keep", "newest")];
     let left = order_of(&thinned, 16);

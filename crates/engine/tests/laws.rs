@@ -141,11 +141,11 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 /// returned to W_max, after the time K = cbrt(W_max (1 - beta)/C).
 ///
 /// Near W_max the curve is flat. Linux's target is in whole segments, so its window reaches W_max
-/// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K,
-/// minus the RTT by which Linux looks ahead. The interval between losses is shorter by this time,
-/// so the window for a given p is larger. The difference is 20 % at p = 1e-4, and 12 % at 1e-5,
-/// where K is larger. Linux itself shows the same difference if the same packets are lost. The
-/// simulator must agree with Linux to within one segment.
+/// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K.
+/// Linux looks one RTT ahead, so subtract the RTT from the 1.36 s. The interval between losses is
+/// shorter by this difference, so the window for a given p is larger. The difference is 20 % at p =
+/// 1e-4, and 12 % at 1e-5, where K is larger. Linux itself shows the same difference if the same
+/// packets are lost. The simulator must agree with Linux to within one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -182,8 +182,8 @@ fn cubic_response_to_periodic_loss() {
         let of_linux = linux(case);
         let measured = cubic_window(n, first, seconds, false);
         within(case, measured, of_linux, 1.0 / of_linux);
-        // With fast convergence, a maximum one segment below the previous one counts as a decrease.
-        // This reduces the mean window further.
+        // With fast convergence, a maximum that is one segment below the previous maximum counts as
+        // a decrease. This reduces the mean window further.
         let case = format!("{case}, fast convergence");
         let of_linux = linux(&case);
         let measured = cubic_window(n, first, seconds, true);
@@ -237,9 +237,10 @@ fn dctcp_under_random_marks(p_mark: f64, alpha_bits: i64, seed: u64, seconds: u6
 }
 
 /// Returns p times the mean window of DCTCP in Linux's integer arithmetic. Computes the window
-/// packet by packet, without a network, delayed ACKs and PRR. The window is in whole segments, so a
-/// reduction by alpha W/2 is rounded. A reduction also resets the count of ACKs towards the next
-/// segment (`tcp_init_cwnd_reduction`), and the window does not grow during its round.
+/// packet by packet. The computation has no network, no delayed ACKs and no PRR. The window is in
+/// whole segments, so a reduction by alpha W/2 is rounded. A reduction also resets the count of
+/// ACKs towards the next segment (`tcp_init_cwnd_reduction`), and the window does not grow during
+/// its round.
 fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
     let mut marks = Stream::new(1, "marks", "arithmetic");
     let (one, shift) = (1_u64 << alpha_bits, 4);
@@ -299,7 +300,8 @@ fn dctcp_response_to_random_marks() {
         within(&what, mean, law, interval / law);
     }
     // With 10 bits and g = 1/16, Linux rounds fractions below 1/64 to 0, and an alpha below 1/64
-    // falls to 0. If a window of 2/p needs a smaller alpha, Linux almost ignores the marks.
+    // falls to 0. If an alpha below 1/64 is needed for a window of 2/p, Linux almost ignores the
+    // marks.
     assert!(dctcp_under_random_marks(0.01, 10, 1, 300) > 4.0);
 }
 
@@ -405,9 +407,9 @@ fn dctcp_sawtooth_of_the_paper() {
     }
 }
 
-/// Linux reduces the window by PRR, over a round. At the beginning of this round, packets are still
-/// marked. The echo of these marks arrives after CWR has ended, and starts a second CWR. So the
-/// amplitude is two reductions by alpha (W* + 1)/2.
+/// Linux uses PRR, so the reduction lasts a round. At the beginning of this round, packets are
+/// still marked. The echo of these marks arrives after CWR has ended, and starts a second CWR. So
+/// the amplitude is two reductions by alpha (W* + 1)/2.
 #[test]
 fn dctcp_sawtooth_of_linux_has_two_cuts() {
     for k in [20, 65] {
@@ -442,8 +444,8 @@ fn reno_utilisation_against_buffer() {
     within("one BDP", utilisation(397), 1.0, 0.005);
 }
 
-/// If each ACK covers `n` segments, the receiver sends 1/`n` of the ACKs. The throughput is the
-/// same, unless the queue becomes empty between ACKs.
+/// If each ACK acknowledges `n` segments, the receiver sends 1/`n` of the ACKs. The throughput
+/// stays the same, unless the queue becomes empty between ACKs.
 #[test]
 fn stretched_acks_are_as_many_fewer() {
     for n in [1, 2, 4, 16] {
@@ -573,10 +575,11 @@ fn equal_flows_share_equally_and_runs_repeat() {
 }
 
 /// RFC 9332 section 2.1: the drop probability of C is p_C = (p_L/k)^2, where p_L is the marking
-/// probability of L. The test compares the measured shares, with real flows and a step threshold
-/// that the queue never reaches. The tolerance is 6 %, or the 95 % confidence interval of the
-/// number of drops if that is larger. Use small gains, so that p varies little. With the default
-/// gains, the mean of p squared would exceed the square of the mean of p (by a third at 50 ms).
+/// probability of L. The test compares the measured shares of marks and drops. It has real flows,
+/// and a step threshold that the queue never reaches. The tolerance is 6 %, or the 95 % confidence
+/// interval of the number of drops if that is larger. Use small gains, so that p varies little.
+/// With the default gains, the mean of p squared would exceed the square of the mean of p (by a
+/// third at 50 ms).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {

@@ -1,4 +1,4 @@
-//! Tests links, routes and sources: when packets leave, and what the counters show.
+//! Tests links, routes and sources. Checks when packets leave, and the values of the counters.
 
 mod common;
 
@@ -152,8 +152,8 @@ fn a_queue_that_shapes_follows_the_steps_of_the_rate() {
     );
     let outcome = run(network(&p));
     // A packet takes 1 ms during the first second, 5 ms for 2 s, and 1 ms in the last second.
-    // Between these times, there is an outage of 1 s. A packet that leaves just when the rate
-    // changes was sent at the old rate.
+    // Between these times, there is an outage of 1 s. If a packet leaves exactly when the rate
+    // changes, it was sent at the old rate.
     assert_eq!(outcome.links[0].packets, 1_001 + 400 + 996);
 }
 
@@ -193,7 +193,7 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
         // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
         // With a burst of 1600 bytes, two packets leave at once. The next leaves 0.72 ms later,
-        // when tokens for 2 x 1250 - 1600 bytes have arrived. The others follow every 1 ms.
+        // when tokens for 2 x 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
         // With a burst of 8 packets, nine packets leave at once, and the tenth leaves 1 ms later.
@@ -373,7 +373,7 @@ fn host_jitter_keeps_the_order() {
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // Each end adds 0 to 0.5 ms of delay, and more if packets of a host wait for each other.
+    // Each end adds 0 to 0.5 ms of delay. It adds more if packets of a host wait for each other.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -495,8 +495,8 @@ const HORIZON: Time = Time::from_secs(100_000);
 /// The time at which traffic sources stop.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer has completed or the run ends, and checks at intervals that no packet
-/// is unaccounted for. After that, the run would only handle timers of idle queues.
+/// Runs until every transfer has completed or the run ends. Checks at intervals that every packet
+/// is accounted for. After that, the run would only handle timers of idle queues.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -758,7 +758,7 @@ fn classes_divide_what_the_queue_has() {
     }
     let ecn = &classes[1];
     assert_eq!(ecn.flow_bytes.iter().flatten().sum::<u64>(), ecn.bytes);
-    // The base RTT is half of the configured RTT, plus the link's delay, plus the other half.
+    // The base RTT is the configured RTT plus the link's delay.
     assert_eq!(ecn.class.flows[0].base_rtt_ns, 13_000_000);
 
     let summary = Summary::new(&outcome, "", 1);

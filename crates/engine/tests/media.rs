@@ -230,7 +230,8 @@ fn pages(set: &[(&'static str, Value)]) -> TrafficPlan {
     connecting("page", set)
 }
 
-/// All connections of a page open at once, so a page takes as long as its slowest connection.
+/// All connections of a page open at once, so the load time of a page is the duration of its
+/// slowest connection.
 #[test]
 fn a_page_takes_as_long_as_its_slowest_connection() {
     let mut p = plan(Time::from_secs(60), vec![wire(20_000_000)], vec![]);
@@ -251,7 +252,8 @@ fn a_page_takes_as_long_as_its_slowest_connection() {
     let mean = 50.0 / of.loads.count() as f64;
     assert!((0.9..2.5).contains(&mean), "{mean}");
 
-    // With one connection per page, as many connections as pages complete.
+    // If a page has one connection, the number of completed connections equals the number of
+    // completed pages.
     p.traffic = vec![pages(&[("connections", Value::Int(1))])];
     let of = measured(&p);
     let done = of.completions.expect("connections").done;
@@ -259,7 +261,8 @@ fn a_page_takes_as_long_as_its_slowest_connection() {
 }
 
 /// Without a queue, a round trip takes 20 ms, which is 3000 RPM. If the receive window limits the
-/// bulk connection, the answer to a self probe also waits for the next ACK, up to a round trip.
+/// bulk connection, the answer to a self probe also waits for the next ACK. It waits for up to a
+/// round trip.
 #[test]
 fn responsiveness_without_a_queue_is_that_of_the_path() {
     let fast = link(10_000_000_000, "fifo", &[]);

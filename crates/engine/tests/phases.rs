@@ -32,7 +32,8 @@ fn ratios(jitter: Time) -> Vec<f64> {
     SECOND.step_by(2).map(of).collect()
 }
 
-/// Returns the largest factor between the rate ratios at neighbouring round-trip times.
+/// Returns the largest factor by which the ratio of rates changes from one round-trip time to the
+/// next.
 fn largest_step(ratios: &[f64]) -> f64 {
     let steps = ratios.windows(2).map(|pair| pair[1] / pair[0]);
     steps.map(|step| step.max(1.0 / step)).fold(1.0, f64::max)

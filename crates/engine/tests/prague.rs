@@ -55,7 +55,7 @@ struct Ends {
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,
-    /// The value of `arrived` when each ACK in flight was sent, by the number of the ACK.
+    /// For each ACK in flight, by its number: the value of `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
     /// The value of `arrived` when the last ACK that has reached the sender was sent.
     told: u64,
@@ -216,9 +216,9 @@ fn with_the_option_every_mark_is_counted() {
 }
 
 /// By default, the connection stops using the option if ACKs with the option seem to get lost
-/// (Linux `tcp_rcv_spurious_retrans`). After that, an ACK that covers eight segments or more is
-/// ambiguous. The sender then assumes as many marks as the three bits allow, unless most ACKs cover
-/// so many segments. The error of its count is a multiple of eight, and mostly positive.
+/// (Linux `tcp_rcv_spurious_retrans`). After that, an ACK of eight segments or more is ambiguous.
+/// The sender then assumes as many marks as the three bits allow, unless most ACKs acknowledge so
+/// many segments. The error of its count is a multiple of eight, and mostly positive.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -353,9 +353,9 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// growth. The window grows by one segment in the target RTT of 25 ms. Once in each time T, the
 /// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p
 /// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless
-/// the RTT makes T much longer: a mark shortly before the end of the 25 ms starts CWR for a round
-/// trip, but no reduction. The published value at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow
-/// is 2.6. The longer T explains a factor of 1.39 of this value.
+/// the RTT makes T much longer. T is longer if a mark comes shortly before the end of the 25 ms: it
+/// starts CWR for a round trip, but no reduction. The published value at 40 Mbit/s with an RTT of 5
+/// ms beside a CUBIC flow is 2.6. The longer T explains a factor of 1.39 of this value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {

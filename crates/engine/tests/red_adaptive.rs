@@ -8,9 +8,10 @@ use tailback_engine::plan::SeriesMode;
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
-/// Runs 20 to 120 flows over 50 Mbit/s and 40 ms, which need a probability between 1 % and 50 %,
-/// the mode's limits. Returns the mean of the average queue and the mean of the maximum probability
-/// over the last 30 s of 60 s, and the range of this probability over all 60 s.
+/// Runs 20 to 120 flows over 50 Mbit/s and 40 ms. They need a marking probability between 1 % and
+/// 50 %, which are the limits of the adaptive mode. Returns the means of the average queue and of
+/// the maximum probability over the last 30 s of 60 s. Also returns the range of the maximum
+/// probability over all 60 s.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [
         ("limit", Value::Bytes(Bytes(400_000))),
@@ -47,7 +48,8 @@ fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
 
 #[test]
 fn the_average_comes_to_the_target() {
-    // With min 33333 and max 100000, the target is the middle fifth of this range: 59999 to 73332.
+    // If the range is 33333 (min) to 100000 (max), the target is the middle fifth of this range:
+    // 59999 to 73332.
     let target = 59_999.0..73_332.0;
     let mut before = 0.0;
     for flows in [30, 40, 50, 60] {

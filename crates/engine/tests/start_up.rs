@@ -10,7 +10,7 @@ use tailback_record::account::SlowStart;
 
 const RATE: u64 = 50_000_000;
 const RTT: Time = Time::from_ms(100);
-/// Bandwidth-delay product of the path, in segments of 1514 bytes.
+/// Bandwidth-delay product of the path, in frames of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
 /// Runs one flow into a buffer of `buffer` times the path's capacity, for this many seconds.
@@ -83,8 +83,8 @@ fn search_keeps_what_the_path_holds() {
             busy > 0.999,
             "{cc}: {busy} of the amount that a full buffer sends"
         );
-        // After five seconds, the queue from the overshoot has drained, and the mean queue is only
-        // a fraction of it.
+        // After five seconds, the queue from the overshoot has drained. The mean queue is only a
+        // fraction of that queue.
         let mean = |outcome: &Outcome| outcome.links[0].delay.mean().expect("packets");
         assert!(mean(&outcome) < mean(&plain) / 5.0, "{cc}");
     }
@@ -169,16 +169,16 @@ fn rapid_start_leaves_beta_times_what_path_and_buffer_hold() {
     }
 }
 
-/// Rapid Start reaches the link's rate sooner, because it triples the window where slow start
-/// doubles it.
+/// Rapid Start reaches the link's rate sooner, because it triples the window in each round trip,
+/// and slow start only doubles it.
 #[test]
 fn rapid_start_is_faster_than_slow_start() {
     let sent = |word| {
         let set = [("slow_start", Value::Word(word))];
         start_with(&set, 1.0, (0, 700)).links[0].bytes as f64
     };
-    // Pacing the first window delays all later data by half a round trip, for which the third
-    // window compensates.
+    // Pacing the first window delays all later data by half a round trip. The larger third window
+    // compensates for this delay.
     let ratio = sent("rapid-start") / sent("none");
     assert!(ratio > 1.4, "{ratio}");
 }

@@ -1,5 +1,5 @@
-//! Tests sources that open and close connections: how long connections take, and that every packet
-//! is accounted for.
+//! Tests sources that open and close connections. Checks how long connections take, and that every
+//! packet is accounted for.
 
 mod common;
 

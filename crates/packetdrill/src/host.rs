@@ -1,10 +1,10 @@
 //! The host under test: the simulator's sender and receiver. Translates between the byte ranges in
 //! a script and the simulator's segments.
 //!
-//! Outgoing data: a retransmitted segment has the same payload as the original.
+//! For outgoing data, a retransmitted segment has the same payload as the original segment.
 //!
-//! Incoming data: the stream is split into segments wherever a packet of the script begins or ends.
-//! A packet therefore usually arrives as one segment. If other packets overlap the packet, it
+//! For incoming data, the stream is split into segments wherever a packet of the script begins or
+//! ends. A packet therefore usually arrives as one segment. If other packets overlap the packet, it
 //! arrives as several segments at the same instant, and only the last of their ACKs is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -263,7 +263,7 @@ impl Host {
         self.take_data(packet, now)
     }
 
-    /// Adds a packet of the handshake that this crate sends instead of the simulator.
+    /// Adds a packet of the handshake. This crate sends such packets instead of the simulator.
     fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
         let mut sent = Sent {
             at,

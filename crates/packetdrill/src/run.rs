@@ -212,8 +212,8 @@ impl Run<'_> {
         self.now = self.now.max(to);
     }
 
-    /// Returns the packets that the script will still send on this connection, until it opens the
-    /// next socket.
+    /// Returns the packets that the script will send on this connection, that is, before it opens
+    /// the next socket.
     fn inbound_after(&self, index: usize) -> impl Iterator<Item = &Segment> {
         self.script.events[index..]
             .iter()

@@ -165,9 +165,9 @@ impl Setup {
     }
 }
 
-/// If a part of the script makes the whole script inapplicable, returns the part's line and the
-/// reason. If there are several such parts, returns the part whose category comes first in
-/// [`Category`].
+/// If the simulator does not support a part of the script, the script does not apply. Then returns
+/// the line of this part and the reason. If there are several such parts, returns the part whose
+/// category comes first in [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

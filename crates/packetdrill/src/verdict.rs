@@ -14,7 +14,7 @@ pub enum Category {
     SynCookies,
     /// Urgent data.
     Urgent,
-    /// Zero copy and send timestamps, which use the error queue of a socket.
+    /// Zero-copy sending and send timestamps, which use the error queue of a socket.
     ErrorQueue,
     /// Nagle's algorithm, corking, and message boundaries.
     Nagle,
@@ -38,7 +38,7 @@ pub enum Category {
     Challenge,
     /// FIN and RST.
     Close,
-    /// None of the script's packets or assertions depend on the simulator.
+    /// No packet or assertion of the script depends on the simulator.
     Nothing,
 }
 

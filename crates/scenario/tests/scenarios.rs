@@ -709,7 +709,7 @@ fn connections_of_a_source() {
     for change in changes {
         assert_ne!(web(change).1, id, "{change}");
     }
-    // A table of statistics without percentiles has the same effect as no table.
+    // An empty table `lognormal` has the same effect as no table.
     assert_eq!(web("sizes = { lognormal = {} }").1, id);
     let (lognormal, other) = web("sizes = { lognormal = { p5 = \"64kb\", p95 = \"2mb\" } }");
     assert_ne!(other, id);

@@ -7,7 +7,7 @@ use std::fmt::Display;
 pub struct Finding {
     /// Kind of the failure. Failures of the same kind have the same text.
     pub kind: String,
-    /// Where the failure occurred, with the values that show it.
+    /// Where the failure occurred, and the values that show the failure.
     pub detail: String,
 }
 

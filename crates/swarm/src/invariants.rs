@@ -8,8 +8,8 @@ use crate::finding::Finding;
 /// Series whose values may be negative.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Tolerance of byte counts, bytes: one frame that is in transmission at the start of the measured
-/// time, and one at its end.
+/// Tolerance of byte counts, bytes. A frame may be in transmission at the start of the measured
+/// time, and another frame at its end.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Checks the measurements of a run.
@@ -34,8 +34,8 @@ pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<F
     }
 }
 
-/// Checks that every number of a summary is finite and not negative. JSON would hide such an error,
-/// because it contains null both for a number that is not finite and for a missing number.
+/// Checks that every number of a summary is finite and not negative. The JSON does not show such an
+/// error. It contains null for a number that is not finite, and also for a missing number.
 fn numbers(text: &str, found: &mut Vec<Finding>) {
     let around = |at: usize| {
         let before: String = text[..at].chars().rev().take(100).collect();

@@ -1,4 +1,4 @@
-//! `tailback-swarm`: tries random scenarios, and checks the rules that must hold for each.
+//! `tailback-swarm` tries random scenarios, and checks the rules that must hold for every scenario.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};

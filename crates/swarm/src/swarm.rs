@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-/// Returns the limits for a seed. For every fourth seed, the run is made twice.
+/// Returns the limits for a seed. For every fourth seed, the scenario is run twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),

@@ -51,7 +51,8 @@ pub struct Limits {
     pub events: u64,
     /// Largest estimated memory of a run, bytes.
     pub memory: u64,
-    /// Whether the run is made a second time, with another slice size and other segment numbers.
+    /// Whether the scenario is run a second time, with another slice size and other segment
+    /// numbers.
     pub twice: bool,
     /// Time after which the trial reports that the run does not end. Even a busy machine needs less
     /// time for this many events.
@@ -69,8 +70,8 @@ impl Default for Limits {
     }
 }
 
-/// If this many events happen at the same simulated time, the run is considered stuck. The memory
-/// of a trial is too small for this number of segments.
+/// If this many events happen at the same simulated time, the run is considered stuck. This number
+/// of segments needs more memory than a trial may use.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Number of events after which a trial checks the time and the progress of a run.

@@ -1,5 +1,5 @@
-//! The functions that the page calls. Their names begin with `lab_`, because other names could
-//! clash with names in C libraries when the tests run natively.
+//! The functions that the page calls. Their names begin with `lab_`. Other names could clash with
+//! names in C libraries when the tests run natively.
 //!
 //! After a panic, the page must load a new instance. `lab_answer` then returns the panic's message.
 
@@ -109,7 +109,7 @@ pub extern "C" fn lab_until(time_s: f64) -> f64 {
     LAB.with_borrow_mut(|lab| lab.until(time_s))
 }
 
-/// Changes the run from now on: loads the request in the input, whose scenario must differ only in
+/// Changes the run from now on. Loads the scenario in the input, which may differ only in
 /// `[[events]]` that are not yet due. Answers as [`lab_load`] does.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_change() -> usize {

@@ -69,8 +69,8 @@ impl Run {
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        // Do not count events by their time: an event that an earlier change added for the current
-        // time still waits.
+        // Do not find these events by their times. An event that an earlier change has added for
+        // the current time has not been applied yet.
         let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
@@ -357,7 +357,7 @@ fn read(request: &Value) -> Result<Scenario, Vec<Diagnostic>> {
     Ok(scenario)
 }
 
-/// Returns the data about a scenario that the page shows before a run.
+/// Returns the data that the page shows about a scenario before it is run.
 fn about(scenario: &Scenario) -> Value {
     let mut changeable = Changeable::default();
     let points = scenario.points.iter().take(LISTED_POINTS).map(|point| {

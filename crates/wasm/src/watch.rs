@@ -40,7 +40,7 @@ struct Waiting {
     came: Time,
     seq: u64,
     ecn: Ecn,
-    /// Index of the packet in the columns of [`Stays`], if the packet is recorded there.
+    /// Index of the packet in the columns of [`Stays`], if the packet is recorded in [`Stays`].
     stay: Option<usize>,
 }
 

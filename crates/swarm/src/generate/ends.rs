@@ -57,7 +57,7 @@ impl Maker {
         if reverse {
             table.insert("reverse".to_owned(), Value::Boolean(true));
         } else if self.draw.chance(0.2) {
-            // The first link of all members of a class must be the same.
+            // All members of a class must have the same first link.
             let class = format!("k{}{first}", self.draw.below(2));
             table.insert("class".to_owned(), Value::String(class));
         }

@@ -27,7 +27,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     let before = Digest::of(&plan, outcome);
     let mut draw = Draw::new(seed);
     let name = *draw.pick(&NAMES);
-    // If there are two links, both links need names, and flows need a route.
+    // With two links, both links need names, and flows need a route.
     if let Some(only) = root.remove("bottleneck") {
         let only = Table::from_iter([("bottleneck".to_owned(), only)]);
         root.insert("links".to_owned(), Value::Table(only));

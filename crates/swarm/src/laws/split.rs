@@ -128,7 +128,8 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            // Points with the same run may have different labels, because a key may have no effect.
+            // Points with the same run may nevertheless have different labels, because a swept key
+            // may have no effect.
             all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };
