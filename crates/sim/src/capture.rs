@@ -18,8 +18,8 @@ use crate::error::Error;
 /// Packets have Ethernet, IPv4, and TCP or UDP headers with their ECN fields, but no payload.
 /// Packets of an endpoint appear as UDP, even if its stack creates IP packets itself.
 ///
-/// A capture takes about 200 bytes per packet. After 20 million packets, further packets are only
-/// counted ([`crate::Results::captured`]).
+/// A capture takes about 100 bytes each time that a link sees a packet. After 20 million of them,
+/// further packets are only counted ([`crate::Results::captured`]).
 ///
 /// ```
 /// use tailback_sim::{Capture, Simulation};
