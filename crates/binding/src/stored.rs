@@ -181,7 +181,7 @@ impl Catalogue {
         py.detach(|| self.inner.forget(&run_ids));
     }
 
-    /// Writes the catalogue, unless it has hardly any new entries. Ignores failures.
+    /// Writes the catalogue, unless only a few of its entries are new. Ignores failures.
     fn save(&self, py: Python<'_>) {
         py.detach(|| self.inner.save());
     }

@@ -98,8 +98,8 @@ fn a_rate_above_the_links_fills_it() {
     assert!(apart < 500 * MS, "{written:?} {greedy:?}");
 }
 
-/// After the handshake, a chunk of ten segments arrives after half a round trip plus the
-/// transmission time of nine full frames and a short frame.
+/// A chunk of ten segments arrives half a round trip after it is written, plus the transmission
+/// time of nine full frames and a short frame.
 #[test]
 fn chunks_at_equal_distances_take_what_they_take_alone() {
     let outcome = run(network(&one(chunked(14_000, Some(500), None), 10)));

@@ -52,8 +52,8 @@ fn values(opt: &Opt) -> Vec<Value> {
 }
 
 /// Returns the sets of options with which to test an entry. In each set, one option differs from
-/// its default, and the set has this option's name. Each option takes each of its test values,
-/// except those that the entry rejects.
+/// its default, and the set has this option's name. Each option has each of its test values once,
+/// except values that the entry rejects.
 fn variants<B>(entry: &Entry<B>) -> Vec<(&'static str, Options)> {
     let mut variants = Vec::new();
     for opt in entry.options {

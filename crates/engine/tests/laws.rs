@@ -143,9 +143,10 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 /// Near W_max the curve is flat. Linux's target is in whole segments, so its window reaches W_max
 /// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K.
 /// Linux looks one RTT ahead, so subtract the RTT from the 1.36 s. The interval between losses is
-/// shorter by this difference, so the window for a given p is larger. The difference is 20 % at p =
-/// 1e-4, and 12 % at 1e-5, where K is larger. Linux itself shows the same difference if the same
-/// packets are lost. The simulator must agree with Linux to within one segment.
+/// shorter by this difference, so the window for a given p is larger. The window exceeds the law by
+/// 20 % at p = 1e-4, and by 12 % at 1e-5, where K is larger. The window of Linux itself exceeds the
+/// law equally if the same packets are lost. The simulator must agree with Linux to within one
+/// segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;

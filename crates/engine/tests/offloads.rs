@@ -1,4 +1,5 @@
-//! Tests `path.offloads`: hosts join segments, and queues handle the packets as a whole.
+//! Tests `path.offloads`. With offloads, hosts join several segments to a packet, and queues handle
+//! each packet as a whole.
 
 mod common;
 
@@ -15,7 +16,7 @@ use tailback_record::{Cause, Outcome};
 const FRAME: u64 = 1514;
 const MSS: u64 = 1448;
 
-/// What an [`Observer`] has counted, in segments of data.
+/// The counters of an [`Observer`], in segments of data.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     packets: u64,
@@ -77,7 +78,8 @@ fn with_offloads(flow: FlowPlan, rate: u64, seconds: u64) -> Plan {
     plan
 }
 
-/// Runs a plan whose first link is an [`Observer`]. Checks regularly that every packet is somewhere.
+/// Runs a plan whose first link is an [`Observer`]. Checks regularly that every packet is accounted
+/// for.
 fn observed(plan: &Plan, every: u64, mark: bool) -> (Outcome, Seen, u64) {
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut network = network(plan);
@@ -122,7 +124,8 @@ fn a_drop_drops_every_segment_of_a_packet_and_no_byte_is_lost() {
     }
 }
 
-/// A mark of a packet marks each of its segments: Accurate ECN reports all of them.
+/// If a packet is marked, each of its segments counts as marked. Accurate ECN reports all these
+/// segments.
 #[test]
 fn a_mark_marks_every_segment_of_a_packet() {
     let mut flow = flow("f", "cubic", Time::from_ms(20), &[]);
@@ -130,7 +133,7 @@ fn a_mark_marks_every_segment_of_a_packet() {
     flow.tcp.ecn_feedback = EcnFeedback::AccEcn;
     flow.tcp.mss = 1460;
     flow.tcp.header = 54;
-    // Accurate ECN takes 12 bytes of each segment for its option.
+    // The option of Accurate ECN uses 12 bytes of each segment.
     flow.bytes = Some(Bytes(30_000_000));
     let plan = with_offloads(flow, 200_000_000, 60);
     let (outcome, seen, marked) = observed(&plan, 100, true);
@@ -142,8 +145,8 @@ fn a_mark_marks_every_segment_of_a_packet() {
     assert_eq!(marked, seen.marked);
 }
 
-/// A sender joins what its rate sends in a millisecond (Linux `tcp_tso_autosize`), and never more
-/// than a frame length of 65,535 bytes.
+/// A sender joins the segments that it sends in a millisecond (Linux `tcp_tso_autosize`), up to a
+/// frame length of 65,535 bytes.
 #[test]
 fn packets_grow_with_the_rate() {
     let largest = |rate| {

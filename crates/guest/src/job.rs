@@ -1,5 +1,5 @@
-//! The job that the host passes to the guest: namespaces and devices, `ip` and `tc` commands, flows
-//! and sources with their times, and where to capture packets.
+//! The job that the host passes to the guest. It contains namespaces and devices, `ip` and `tc`
+//! commands, flows and sources with their times, and the points at which packets are captured.
 //!
 //! The host makes all decisions. Only the host can reject a scenario and show a decision to the
 //! user, and only the host's decisions can be tested without a guest. The agent carries the

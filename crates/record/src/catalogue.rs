@@ -1,14 +1,17 @@
-//! A record of the run folders that tailback has already measured or verified, so that commands on
-//! a large store need not read every run again.
+//! Records the sizes and the checks of run folders. With this catalogue, commands on a large store
+//! do not have to read every run again.
 //!
-//! For each run, the catalogue has the size of the files, and fingerprints of what the file system
-//! says about the folder and its files: inode, size, and the times of the last change of the content
-//! and of the inode. A command looks up these facts each time and believes the catalogue only if
-//! they are unchanged. It never believes the catalogue about which runs exist. The kernel sets the
-//! time of the last change of an inode, so changed content is noticed even if the modification time
-//! was set back. Damage below the file system changes no time; `tailback verify` reads every file.
+//! For each run, the catalogue stores the size of the files and two fingerprints. A fingerprint is
+//! a hash of what the file system reports about the folder and its files: inode, size, and the
+//! times of the last change of content and inode. Each command looks up these facts again, and uses
+//! an entry of the catalogue only if the facts are unchanged. No command uses the catalogue to find
+//! out which runs exist. The kernel sets the time of the last change of an inode, so changed
+//! content is noticed even if the modification time was set back. Damage below the file system,
+//! such as a defect of the disk, does not change these times. `tailback verify` finds it, because
+//! it reads every file.
 //!
-//! A lost, damaged or outdated catalogue costs only time. Small stores have none.
+//! If the catalogue is missing, damaged or outdated, commands only take longer. Small stores have
+//! no catalogue.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,10 +28,10 @@ use crate::stored::is_id;
 /// Name of the catalogue in the folder `runs`.
 const NAME: &str = ".catalogue";
 const MAGIC: &[u8; 16] = b"tailback runs 1\n";
-/// Number of new entries from which on the catalogue is written.
+/// The catalogue is written if it has at least this number of new entries.
 const WORTH_WRITING: usize = 1000;
-/// A file system may give two changes within this time the same time, so younger folders are not
-/// catalogued, ns.
+/// Minimum age of a folder in the catalogue, ns. A file system may record the same time for two
+/// changes that are less than this apart.
 const SETTLED_NS: i128 = 2_000_000_000;
 /// Length of a stored entry, bytes: id, size, and both fingerprints.
 const ENTRY: usize = 10 + 8 + 8 + 16;
@@ -41,14 +44,15 @@ struct Entry {
     bytes: u64,
     /// Fingerprint of the folder without its files.
     folder: u64,
-    /// Fingerprint of the folder with its files, when they were verified. 0 if they were not.
+    /// Fingerprint of the folder with its files, at the time of their verification. 0 if they were
+    /// not verified.
     verified: u128,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
     of: BTreeMap<Id, Entry>,
-    /// Number of entries that the file does not have.
+    /// Number of entries that are not in the catalogue's file yet.
     unwritten: usize,
     /// Whether entries were removed.
     shrunk: bool,
@@ -58,14 +62,15 @@ struct Entries {
 #[derive(Debug)]
 pub struct Catalogue {
     runs: PathBuf,
-    /// What runs were verified against, as a hash. A catalogue for other rules is ignored.
+    /// Hash of the rules by which runs were verified. A catalogue with other rules is ignored.
     rules: [u8; 32],
     entries: Mutex<Option<Entries>>,
     worth_writing: usize,
 }
 
 impl Catalogue {
-    /// Returns the catalogue of the folder `runs`. `rules` names what runs are verified against.
+    /// Returns the catalogue of the folder `runs`. `rules` identifies the rules by which runs are
+    /// verified.
     pub fn new(runs: &Path, rules: &str) -> Catalogue {
         let rules = format!("{} {rules}", env!("CARGO_PKG_VERSION"));
         Catalogue {
@@ -121,7 +126,8 @@ impl Catalogue {
             return true;
         }
         let intact = verify(&path);
-        // The facts are from before the verification, so a change since then is noticed.
+        // The facts were read before the verification, so a change during the verification is
+        // noticed.
         if intact && whole.changed_ns < settled {
             self.insert(id, |entry| {
                 *entry = Entry {
@@ -188,7 +194,7 @@ impl Catalogue {
 
     fn read(&self) -> Option<BTreeMap<Id, Entry>> {
         let path = self.runs.join(NAME);
-        // A link or a pipe is no catalogue.
+        // Reject links and pipes.
         if !fs::symlink_metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -218,8 +224,8 @@ fn measured(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns the time before which the last change of a folder must be for the catalogue to have it,
-/// ns since 1970.
+/// Returns the latest time at which a folder may have changed to be stored in the catalogue, ns
+/// since 1970.
 fn settled() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(i128::MIN, |now| now.as_nanos() as i128 - SETTLED_NS)
@@ -251,7 +257,8 @@ fn encoded(rules: &[u8; 32], entries: &BTreeMap<Id, Entry>) -> Vec<u8> {
     bytes
 }
 
-/// Returns the entries of a file, or `None` if it is damaged or for other rules.
+/// Returns the entries of a catalogue file. Returns `None` if the file is damaged or was written
+/// for other rules.
 fn decoded(rules: &[u8; 32], bytes: &[u8]) -> Option<BTreeMap<Id, Entry>> {
     let (body, digest) = bytes.split_last_chunk::<32>()?;
     let entries = body.strip_prefix(MAGIC)?.strip_prefix(rules)?;
@@ -274,7 +281,7 @@ fn decoded(rules: &[u8; 32], bytes: &[u8]) -> Option<BTreeMap<Id, Entry>> {
     Some(found)
 }
 
-/// What the file system says about a folder.
+/// The facts that the file system reports about a folder.
 #[derive(Debug)]
 struct State<T> {
     fingerprint: T,
@@ -327,7 +334,8 @@ mod state {
 
     fn walk(path: &Path, hash: &mut Sha256, found: &mut State<u128>, depth: u32) -> Option<()> {
         let mut names: Vec<_> = fs::read_dir(path).ok()?.collect::<Result<_, _>>().ok()?;
-        // The order of a folder's entries may differ between two readings.
+        // Sort the entries, because the order of a folder's entries may differ between two
+        // readings.
         names.sort_unstable_by_key(std::fs::DirEntry::file_name);
         for entry in names {
             let name = entry.file_name();
@@ -362,7 +370,8 @@ mod state {
     }
 }
 
-/// Other systems do not say when an inode changed, so nothing is catalogued there.
+/// Other systems do not report when an inode changed, so the catalogue stays empty on these
+/// systems.
 #[cfg(not(unix))]
 mod state {
     use std::path::Path;

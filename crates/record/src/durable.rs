@@ -2,9 +2,9 @@
 //! finished.
 //!
 //! On Linux, one call of `syncfs` writes all runs that finished within a second. Runs are therefore
-//! not synced one by one. On other systems, tailback syncs each file. On Linux, it also syncs each
-//! file if the group has only a few runs and other programs have much unwritten data, because
-//! `syncfs` would wait for that data too.
+//! not synced one by one. On other systems, tailback syncs each file. On Linux, tailback also syncs
+//! each file if the group has only a few runs and other programs have much unwritten data. `syncfs`
+//! would wait for that data, too.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.

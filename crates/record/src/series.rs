@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// Returns the id of the series declared `more` series later.
+    /// Returns the id of the series that was declared `more` series after this one.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
@@ -20,8 +20,8 @@ impl SeriesId {
 
 /// Identifies a series by a flow or source, a link, and a quantity.
 ///
-/// The series of a flow share the text of its name, and all series of a quantity share the text of
-/// the quantity, because a large scenario has many series.
+/// A large scenario has many series. To save memory, the series of a flow share the text of its
+/// name, and all series of a quantity share the text of the quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source to which the series belongs, if any.
@@ -33,7 +33,7 @@ pub struct SeriesKey {
     pub quantity: Arc<str>,
 }
 
-/// Largest number of rows. Rows beyond this limit are only counted, in [`Series::lost`].
+/// Largest number of rows. Further rows are not stored, and are counted in [`Series::lost`].
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// One sample or event.
@@ -49,7 +49,8 @@ pub struct Row {
 
 /// Samples and events, in the order in which they were recorded.
 ///
-/// Most rows take three to five bytes ([`packed`]), because a run may have millions of them.
+/// A run may have millions of rows. They are stored in a packed form ([`packed`]), in which most
+/// rows take three to five bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Columns", into = "Columns")]
 pub struct Series {
@@ -121,8 +122,8 @@ impl Series {
         SeriesId((self.keys.len() - 1) as u32)
     }
 
-    /// Returns a text, shared with one of the last keys if possible. The last keys are those of the
-    /// same flow and of the flow before it.
+    /// Returns a text that shares its memory with an equal text of one of the last keys, if
+    /// possible. The last keys belong to the same flow and to the flow before it.
     fn shared<'a>(
         &'a self,
         text: &str,
@@ -209,8 +210,8 @@ impl Series {
         self.keys.extend(other.keys);
     }
 
-    /// Appends the rows of a series with the same keys. The caller must ensure that the rows of
-    /// both series do not exceed [`MAX_ROWS`].
+    /// Appends the rows of a series with the same keys. The caller must ensure that the two series
+    /// together have at most [`MAX_ROWS`] rows.
     pub fn append_rows(&mut self, other: &Series) {
         other.rows().for_each(|row| self.rows.push(row));
     }
@@ -226,7 +227,8 @@ impl Series {
     }
 }
 
-/// How many keys to search for a text to share. A flow of BBR has the most series, a dozen.
+/// Number of last keys that are searched for an equal text. BBR flows have more series than other
+/// flows: a dozen.
 const SHARING: usize = 40;
 
 #[cfg(test)]
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!(series.keys[2].flow.as_deref(), Some("b"));
     }
 
-    /// A guest sends its series to another process, so the serialized form does not change.
+    /// A guest sends its series to another process, so the serialized form must not change.
     #[test]
     fn a_series_is_serialized_by_columns() {
         let mut series = Series::default();

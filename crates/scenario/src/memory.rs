@@ -191,7 +191,8 @@ fn acknowledges_early(tcp: &TcpPlan) -> bool {
 }
 
 /// Returns how many segments a source's connections may have in flight if their receivers
-/// acknowledge early: whole windows for endless connections, or all data of other connections.
+/// acknowledge early. Endless connections may have whole windows in flight, and other connections
+/// all their data.
 fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     let (Some(Transport::Connections { largest, gap }), Some(connections)) =
         (transport(source.kind), &source.connections)

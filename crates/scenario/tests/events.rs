@@ -165,8 +165,8 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
     }
 }
 
-/// An option that the loader does not allow to change here: if a threshold is a time, the step must
-/// apply to packets that leave the queue.
+/// Skip an option that the loader does not allow to change here. If a threshold is a time, the step
+/// must apply to packets that leave the queue.
 const REJECTED: [&str; 1] = ["step.at"];
 /// Options that do not affect the traffic of the test: the queue stays below its limits, and there
 /// are no ACKs, short packets or overload.

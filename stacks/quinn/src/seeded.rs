@@ -1,11 +1,11 @@
-//! quinn's BBR with a phase from the seed.
+//! Makes quinn's BBR draw its phase from the seed.
 //!
 //! When quinn's BBR begins to probe for bandwidth, it draws the phase of its gain cycle from a
-//! generator that quinn seeds from `rand::rng()`. That generator is seeded by the operating system,
-//! through the crate getrandom. If this crate is compiled with
-//! `--cfg getrandom_backend="custom"`, getrandom calls a function here instead, which returns bytes
-//! that follow from the seed of the entry. tailback sets the flag, because `Cargo.toml` asks for
-//! it, and so does `.cargo/config.toml` if cargo runs in this folder.
+//! generator that quinn seeds from `rand::rng()`. This generator gets its seed from the operating
+//! system, through the crate getrandom. If this crate is compiled with `--cfg
+//! getrandom_backend="custom"`, getrandom calls a function of this module instead. The function
+//! returns bytes that are computed from the seed of the entry. tailback sets the flag, because
+//! `Cargo.toml` requests it. If cargo runs in this folder, `.cargo/config.toml` sets the flag.
 //!
 //! The flag is not set for WebAssembly, where getrandom 0.4.3 does not compile with it.
 //!
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use quinn_proto::congestion::{BbrConfig, Controller, ControllerFactory};
 use web_time::Instant;
 
-/// Whether the crate is compiled with seeded randomness, without which runs with BBR would differ.
+/// Whether the crate is compiled with seeded randomness. Otherwise, two runs with BBR would differ.
 pub const SEEDED: bool = cfg!(getrandom_backend = "custom");
 
 /// Creates quinn's BBR.
@@ -68,7 +68,8 @@ mod backend {
     use crate::stack::mixed;
 
     thread_local! {
-        /// State of this thread's bytes. `rand::rng()` is different for each thread, too.
+        /// State of the generator of this thread. Each thread has its own state, because
+        /// `rand::rng()` also differs between threads.
         pub static STATE: Cell<u64> = const { Cell::new(0) };
     }
 

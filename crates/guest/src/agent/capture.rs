@@ -308,8 +308,8 @@ impl Captures {
             }
         }
         self.write_packets(now_ns);
-        // Read the captures at the links before the captures at the senders. The former show which
-        // segments were sent, and the ACKs at the senders refer to these segments.
+        // Read the captures at the links before the captures at the senders. The captures at the
+        // links show which segments were sent, and the ACKs at the senders refer to these segments.
         let (_, _, senders, mut sorter) = self.sorter();
         for ring in senders {
             sorter.drain_sender(ring);

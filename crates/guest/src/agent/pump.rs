@@ -26,7 +26,7 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Returns whether both ends of a flow get threads.
 ///
-/// A flow that ends by itself gets no threads: the main loop must notice the end at once, and a
+/// A flow that ends by itself gets no threads. The main loop must notice the end at once, and a
 /// thread in a system call would delay this. Flows with segmentation offload get no threads,
 /// because their segments leave in large bursts, for which more data must be ready. If every ACK is
 /// recorded, flows get no threads: each ACK wakes the agent anyway, so threads would save nothing.

@@ -9,8 +9,7 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow. The other flows have the ports after it, and the sources have the ports
-/// after those of the flows.
+/// Port of the first flow. Further flows have the next ports, followed by the ports of the sources.
 const FIRST_PORT: u16 = 5001;
 
 /// Upper limit of the total size of all send buffers, bytes.

@@ -64,13 +64,14 @@ fn an_unchanged_run_is_verified_once() {
     let later = place.catalogue("x");
     assert_eq!(asked(&later, RUN, false), (true, false));
     assert_eq!(later.bytes(RUN).expect("a size"), 10);
-    // Another run, other rules and a run that was not intact are verified.
+    // A run is verified if it is not in the catalogue, if the rules have changed, or if it was not
+    // intact before.
     assert_eq!(asked(&later, OTHER, false), (false, true));
     assert_eq!(asked(&later, OTHER, true), (true, true));
     assert_eq!(asked(&place.catalogue("y"), RUN, false), (false, true));
 }
 
-/// Each change is noticed, even if content, size and modification time are what they were.
+/// Each change is noticed, even if content, size and modification time stay the same.
 #[test]
 fn a_changed_run_is_verified_again() {
     type Change = fn(&Place);
@@ -101,7 +102,7 @@ fn a_changed_run_is_verified_again() {
         }),
     ];
     let places: Vec<Place> = changes.iter().map(|_| Place::new()).collect();
-    // One wait suffices for all folders.
+    // Wait only once for all folders.
     let places = {
         std::thread::sleep(Duration::from_nanos(SETTLED_NS as u64 + 50_000_000));
         places
@@ -115,7 +116,8 @@ fn a_changed_run_is_verified_again() {
     }
 }
 
-/// A change just after the verification could have the same time, so it must not be missed.
+/// A change just after the verification could have the time of the verification. Such a change must
+/// be noticed, too.
 #[test]
 fn a_young_run_is_not_catalogued() {
     let place = Place::new();

@@ -1,23 +1,26 @@
-//! The rows of a series in few bytes.
+//! Stores the rows of a series in few bytes.
 //!
-//! A row begins with a byte that says how its parts follow: the key, the time and the value. A key
-//! is usually the next one after that of the row before, and a time is usually that of the row
-//! before, because a sample has a row for each quantity of each flow. Most values are whole numbers.
+//! A row begins with a byte that states how its parts (key, time and value) are stored. Usually,
+//! the key is the next key after the previous row's key, and the time equals the previous row's
+//! time. The reason is that a sample has a row for each quantity of each flow. Most values are
+//! whole numbers.
 
 use super::Row;
 
-/// The key is not the next one: the difference to it follows.
+/// Set if the key is not the next key. The difference from the next key then follows.
 const KEY: u8 = 1;
-/// The time is not that of the row before: the difference to it follows.
+/// Set if the time is not the previous row's time. The difference from the previous time then
+/// follows.
 const TIME: u8 = 2;
-/// Position of the number of bytes of the value in the first byte.
+/// Position in the first byte at which the length of the value in bytes begins.
 const SIZE: u32 = 2;
-/// The number of bytes of a value that is not a whole number below [`WHOLE`].
+/// Length in bytes of a value that is not a whole number below [`WHOLE`].
 const FLOAT: usize = 8;
-/// Whole numbers below this have up to seven bytes. Every such number is exact as a float.
+/// Whole numbers below this limit are stored in up to seven bytes. A float represents each of these
+/// numbers exactly.
 const WHOLE: f64 = (1_u64 << 53) as f64;
-/// The largest number of bytes of a row: the first byte, two differences of at most ten bytes, and
-/// a value.
+/// Maximum length of a row in bytes. A row has the first byte, two differences of at most ten
+/// bytes, and a value.
 const MOST: usize = 1 + 10 + 10 + 8;
 
 /// Rows in the order in which they were appended.
@@ -52,7 +55,7 @@ impl Rows {
             to.difference(row.time_ns.wrapping_sub(self.time_ns));
         }
         let whole = row.value as u64;
-        // A comparison of bits, because -0.0 is equal to 0.
+        // Compare bits, because -0.0 is equal to 0.
         let exact = row.value < WHOLE && (whole as f64).to_bits() == row.value.to_bits();
         let (bits, size) = if exact {
             (whole, (64 - whole.leading_zeros()).div_ceil(8) as usize)
@@ -113,8 +116,8 @@ impl Writer<'_> {
         self.at += bytes.len();
     }
 
-    /// Writes a difference of two numbers, seven bits in each byte. A difference may be negative,
-    /// and then small numbers stay short, too.
+    /// Writes a difference of two numbers, seven bits in each byte. A negative difference that is
+    /// close to 0 also takes few bytes.
     fn difference(&mut self, of: u64) {
         let signed = of as i64;
         let mut left = ((signed << 1) ^ (signed >> 63)) as u64;
@@ -195,7 +198,7 @@ mod tests {
                 });
             }
         }
-        // Two bytes a row, less for zeros, and a time for each sample.
+        // Most rows take two bytes, and rows with zeros take less. Each sample also stores a time.
         assert!(rows.bytes.len() < 4020, "{} bytes", rows.bytes.len());
     }
 }

@@ -1,4 +1,4 @@
-//! Rejects what the simulator does not support together with `path.offloads`.
+//! Rejects settings that the simulator does not support together with `path.offloads`.
 
 use tailback_engine::plan::{Conduct, FlowPlan, ProgramPlan, TrafficPlan};
 use tailback_engine::registry::Value;
@@ -7,7 +7,7 @@ use super::links::Links;
 use crate::declare::Reader;
 use crate::read::{Problem, Span};
 
-/// The name of the option of queues that split packets of joined segments.
+/// Name of the option with which queues split packets that consist of joined segments.
 const SPLITS: &str = "split_gso";
 
 pub(super) fn check(
