@@ -1,5 +1,5 @@
-"""Finds installed packages of studies, which add commands, experiments and lists (for
-`tailback list`) to the command line.
+"""Finds installed packages of studies. They add commands, experiments and lists (for `tailback
+list`) to the command line.
 
 Studies are Python code outside `tailback`, such as published experiments, sets of scenarios or a
 validation. A package of studies declares an entry point in the group `tailback.studies`. The entry

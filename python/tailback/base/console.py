@@ -23,14 +23,17 @@ class PlainConsole(Console):
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Escape control characters before Rich measures the width of the text."""
+        """Escape control characters first, because Rich then measures the width of the escaped
+        text.
+        """
         return super().render_str(shown(text), **{**options, "markup": False, "emoji": False})
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Escape control characters in `Text` and other renderables, which Rich does not pass to
-        `render_str`."""
+        """Escape control characters also in `Text` and other renderables, because Rich does not
+        pass these to `render_str`.
+        """
         for segment in super().render(renderable, options):
             if segment.control is None:
                 yield Segment(shown(segment.text), segment.style)

@@ -85,7 +85,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
                 raise InputError(
                     f"{line(path)}: truncated, ends in its gzip data; name a complete file"
                 )
-            # A gzip file may have several members, and may be padded with zeros.
+            # A gzip file may consist of several members, and zeros may follow the last member.
             data = inflate.unused_data.lstrip(b"\0")
     except zlib.error:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
@@ -181,8 +181,9 @@ def _whole(text: str) -> int:
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Reject JSON that is too deep or too large before parsing it. Return the JSON without strings,
-    for a check that must ignore their contents."""
+    """Reject JSON that is too deep or too large before parsing it. Return the JSON without strings.
+    The check of the depth must ignore the contents of strings.
+    """
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):
         raise _OutOfRange("half a character (a lone surrogate)")

@@ -22,8 +22,8 @@ def prepare() -> None:
     """Make stdout and stderr escape characters that their encoding does not have. By default,
     Python raises an error.
     """
-    # Python sets a stream to None if the caller closed it. Discard everything printed to such a
-    # stream.
+    # If the caller has closed stdout or stderr, Python sets the stream to None. Discard everything
+    # printed to such a stream.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:

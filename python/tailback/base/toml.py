@@ -35,8 +35,9 @@ class Document:
             self._line += 1
 
     def path(self, line: int, column: int) -> str:
-        """Return the path of the value at this line and column (both from 1), such as
-        `flows[1].cc`. Return an empty text if no value is at this place."""
+        """Return the path, such as `flows[1].cc`, of the value at this line and column. Both count
+        from 1. Return an empty text if no value is at this place.
+        """
         inside = [
             (end - start, path)
             for at, start, end, path in self._places

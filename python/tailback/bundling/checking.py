@@ -153,8 +153,9 @@ def _refuse_costly(
 
 
 def _unpacked(path: Path) -> dict[str, bytes]:
-    """Unpack a bundle, and return its files by name. Raise `InputError` if there are too many files
-    or bytes."""
+    """Unpack a bundle, and return the content of its files by name. Raise `InputError` if there are
+    too many files or bytes.
+    """
     data = foreign.read(path, limit=contents.MAX_BYTES)
     files: dict[str, bytes] = {}
     left = contents.MAX_BYTES
@@ -236,8 +237,9 @@ def _compared(
 
 
 def _repeated(results: Results) -> Iterator[tuple[str, str, str]]:
-    """Yield each repeated run once: its key from `_place`, its id, and a description for
-    messages."""
+    """For each repeated run, yield its key from `_place`, its id, and a description for messages.
+    Yield each run once.
+    """
     seen: set[str] = set()
     for run in results:
         labels = [*(f"{key} = {value}" for key, value in run.labels.items()), f"seed {run.seed}"]

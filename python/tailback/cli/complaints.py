@@ -151,8 +151,7 @@ def _flat(text: str) -> str:
 
 
 def of_click(exception: click.ClickException) -> str:
-    """Return the message for a usage error that click reports, in the style of tailback's
-    messages."""
+    """Convert the message of a usage error from click to the style of tailback's messages."""
     context = exception.ctx if isinstance(exception, click.UsageError) else None
     command = context.command_path if context is not None else "tailback"
     advice = f"run: {command} --help"

@@ -22,7 +22,7 @@ first, under "Options"."""
 
 
 class Command(click.Command):
-    """A command with a help text that groups options and ends with examples."""
+    """A command whose help text groups the options and ends with examples."""
 
     def __init__(
         self, *args: Any, examples: Sequence[tuple[str, str]] = (), **attributes: Any
@@ -60,7 +60,7 @@ class Group(click.Group):
     command_class = Command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write a line for each command: its name and its first sentence."""
+        """Write a line for each command, with its name and the first sentence of its help."""
         with formatter.section("Commands"):
             formatter.write_dl(
                 [

@@ -9,8 +9,9 @@ sweep point form a family of tests.
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
 then computes the compared quantities and their differences. (A compared quantity is one metric of
 one object at one sweep point, for all variants.) `families` flags differences, and
-`model.Comparison` has the result. `gate` tests the differences against the `thresholds` of
-`--fail-if`."""
+`model.Comparison` contains the result. `gate` tests the differences against the `thresholds` of
+`--fail-if`.
+"""
 
 from tailback.comparison.model import Comparison
 from tailback.comparison.run import compare, run_variants

@@ -1,5 +1,6 @@
-"""Makes variants in which a flow or source of traffic is absent. Harm is measured by comparison
-with such a variant."""
+"""Makes variants in which a flow or source of traffic is absent. The harm that a flow or source
+causes is measured by comparison with the variant without it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Writes and reads baseline files, which have the results of a scenario and are small enough for
 version control.
 
-For the quantities that are compared, the file has the value of every run, keyed by seed. A later
-run with the same seeds can then be compared seed by seed. The file has no series, histograms or
+For each compared quantity, the file contains the value of every run, keyed by seed. A later run
+with the same seeds can then be compared seed by seed. The file contains no series, histograms or
 scenario.
 """
 

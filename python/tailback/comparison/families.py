@@ -1,16 +1,17 @@
 """Decides which differences are flagged as more than noise, by a method for differences that depend
 on each other.
 
-All quantities of one sweep point come from the same runs. If chance gives a flow more throughput,
-its RTT and the queue's delay and marks change with its throughput, while another flow's throughput
-falls. All quantities of a sweep point are therefore one family of tests. The first test is whether
-any quantity of the family differs. Because correlations have both signs, this test uses the method
-of Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p
-value times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
+All quantities of one sweep point come from the same runs. If a flow gets more throughput by chance,
+its RTT and the queue's delay and marks also change, and another flow's throughput falls. All
+quantities of a sweep point are therefore one family of tests. The first test decides whether any
+quantity of the family differs. Because correlations have both signs, this test uses the method of
+Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value
+times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
 chooses the families that have a difference. In each chosen family, the method of Benjamini and
 Yekutieli chooses the differences, at a lower level: the level times the share of chosen families.
 Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps the expected share
-of false discoveries, averaged over the chosen families, below the level."""
+of false discoveries, averaged over the chosen families, below the level.
+"""
 
 from __future__ import annotations
 

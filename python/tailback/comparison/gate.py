@@ -6,8 +6,8 @@ beyond the threshold. The claim that all quantities hold needs no correction for
 tests, because each quantity must pass its own test (Berger 1982). A quantity gets "exceeds" if the
 opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
 second test over all quantities, so that no quantity exceeds its threshold merely because many
-quantities are tested. If neither test is significant, the quantity is undecided. It is also
-undecided if the baseline has a value and the variant does not.
+quantities are tested. If neither test is significant, the quantity is undecided ("unknown"). It is
+also undecided if the baseline has a value and the variant does not.
 
 `until_told` adds seeds and repeats the tests. A test that is repeated often enough becomes
 significant by chance. The number of tests is therefore fixed beforehand. Each test has twice the
@@ -183,8 +183,8 @@ def hold(comparison: Comparison, thresholds: Sequence[Threshold], level: float =
         raise InputError("no thresholds; expected some such as delay_p99_ms:+10%")
     cases = [case for threshold in thresholds for case in _cases(comparison, threshold)]
     contrasts = [case.contrasts() if case.samples else [] for case in cases]
-    # A difference can exceed only the upper or the lower limit, so take the smaller of the two p
-    # values.
+    # A difference cannot exceed both the upper and the lower limit, so take the smaller of the two
+    # p values.
     beyond = [min((contrast.more() for contrast in sides), default=1.0) for sides in contrasts]
     exceeding = _holm(beyond, level)
     verdicts = []

@@ -440,8 +440,9 @@ class Comparison:
         return f"<Comparison {against}: {len(self.cells)} values, {len(self.flagged())} flagged>"
 
     def _repr_html_(self) -> str:
-        """Return a table for notebooks. It has a row for each of the first 100 compared quantities,
-        with flagged differences in bold."""
+        """Return a table for notebooks. The table has a row for each of the first 100 compared
+        quantities, and shows flagged differences in bold.
+        """
         from tailback.comparison.notebook import table
 
         return table(self)

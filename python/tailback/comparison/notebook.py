@@ -9,8 +9,9 @@ from tailback.comparison.text import difference_text, with_spread_of
 
 
 def table(comparison: Comparison) -> str:
-    """Return an HTML table with a row for each of the first 100 compared quantities, with flagged
-    differences in bold."""
+    """Return an HTML table with a row for each of the first 100 compared quantities. Flagged
+    differences are in bold.
+    """
     shown = [cell for cell in comparison.cells if not cell.nothing]
     paths = list(dict.fromkeys(path for cell in comparison.cells for path in cell.params))
     heads = [*paths, "", "quantity", *(v.name for v in comparison.variants)]

@@ -1,7 +1,8 @@
 """The results of one variant at one sweep point: its runs, or the values of a baseline file.
 
-A comparison reads names and values through the interface `Side`, which hides whether they come from
-runs or from a file."""
+A comparison reads names and values through the interface `Side`. It therefore need not know whether
+they come from runs or from a file.
+"""
 
 from __future__ import annotations
 

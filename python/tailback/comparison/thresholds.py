@@ -43,7 +43,7 @@ class Threshold:
 
     @property
     def sides(self) -> tuple[str, ...]:
-        """The directions that the limit forbids: `+` for a rise, `-` for a fall."""
+        """The directions of change that the limit restricts: `+` for a rise, `-` for a fall."""
         return (self.sign,) if self.sign else ("+", "-")
 
     @property

@@ -350,8 +350,10 @@ class AgainstThroughput(Against):
 
 @dataclass(frozen=True, kw_only=True)
 class HarmTo(Asked):
-    """Harm of the tested algorithm to incumbents (existing congestion controls or traffic), minus
-    the harm that incumbents do to each other. The difference is computed for each seed."""
+    """The harm that the tested algorithm does to incumbents, minus the harm that incumbents do to
+    each other. Incumbents are existing congestion controls or traffic. The difference is computed
+    for each seed.
+    """
 
     measure: str
     value: Measure
@@ -474,7 +476,8 @@ class TextOnly(Asked):
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
-    """Return the runs of several results of one sweep, grouped by sweep point and then by seed.
+    """Return the runs of several results, grouped by sweep point and then by seed. All results come
+    from the same sweep.
 
     Each result comes from a sweep with a different subject. The key of the tested algorithm is not
     swept, so runs of the same sweep point have the same label in all results.
@@ -505,8 +508,7 @@ def _labelled(path: str, label: str) -> str:
 
 
 def _short(path: str) -> str:
-    """Return the last two parts of a key's path for a label, without indices and without names of
-    tables."""
+    """Return the last two parts of a key's path as a label, without indices and names of tables."""
     parts = path.replace("[", ".").replace("]", "").split(".")
     known = {"bottleneck", "links", "flows", "path", "programs", "traffic", "impairments"}
     kept = [part for part in parts if part not in known and not part.isdigit()]

@@ -49,7 +49,7 @@ class LogTrace:
 
     @classmethod
     def placed(cls, trace: Trace, first_s: float) -> LogTrace:
-        """Return a log with its times shifted so that its first event is at `first_s`."""
+        """Shift all times of a log so that its first event is at `first_s`, and return the log."""
         first_ms = min(samples[0][0] for samples in (trace.cwnd, trace.states) if samples)
         offset = first_s - first_ms / 1e3
         named = [(at / 1e3 + offset, _state(name)) for at, name in trace.states]
@@ -57,8 +57,9 @@ class LogTrace:
         return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
 
     def spells(self, state: str) -> list[tuple[float, float, str]]:
-        """Return start, end and next state of each period in a state, except a last period without
-        an end."""
+        """For each period in a state, return its start, its end and the next state. Leave out a
+        last period that has no end.
+        """
         return [
             (self.states[i][0], self.states[i + 1][0], self.states[i + 1][1])
             for i in range(len(self.states) - 1)

@@ -124,7 +124,9 @@ def lowest_share(run: Run) -> float | None:
 
 
 def series(run: Run, quantity: str, name: str = "subject") -> list[tuple[float, float]]:
-    """Return the recorded series of the first flow with a name, as pairs of time in s and value."""
+    """Return the recorded series of the first flow with this name. Each entry is a pair of a time
+    in s and a value.
+    """
     import polars as pl
 
     flows = [flow["name"] for flow in named(run, name)]

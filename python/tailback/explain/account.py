@@ -94,8 +94,9 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
-    """Return which part of `account.json` does not match the run's summary or has an unknown name,
-    or None if everything matches."""
+    """Find a part of `account.json` that does not match the run's summary or that has an unknown
+    name. Return its place, or None if everything matches.
+    """
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # `account.json` and the summary list flows and links in the order of the scenario.
         if len(account[kind]) != len(known):

@@ -1,5 +1,4 @@
-"""Explains what the sources that measure latency recorded: the delay of echoes and frames over
-whole routes."""
+"""Explains the delays that sources recorded for echoes and for frames over whole routes."""
 
 from __future__ import annotations
 

@@ -13,7 +13,9 @@ WHY = "nothing is recorded inside them"
 
 
 def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return a run's programs, each with its share of the bytes that waited at every link."""
+    """Return the programs of a run. For each program and link, also return the program's share of
+    the bytes that waited at this link.
+    """
     return [
         {
             "name": program["name"],

@@ -1,5 +1,6 @@
-"""Explains how slow start ended: when, why, and by how much its window exceeded the capacity of the
-path."""
+"""Explains when and why slow start ended, and by how much its window then exceeded the capacity of
+the path.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ def cumulative(
 ) -> pl.DataFrame:
     """Return the distribution function at the upper ends of a histogram's buckets.
 
-    The frame has the columns value and share. It has at most `STEPS` points, evenly spaced in
-    probability.
+    The frame has the columns value and share. The frame has at most `STEPS` points, which are
+    evenly spaced in probability.
     """
     total = sum(count)
     frame = pl.DataFrame(

@@ -64,7 +64,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Look:
-    """The axes and titles of a figure of statistics."""
+    """The axes and titles of a figure that shows statistics."""
 
     y_title: str
     x_title: str
@@ -128,7 +128,7 @@ def curves(
     x_domain: tuple[float, float],
     width: int = WIDTH,
 ) -> Drawn:
-    """Draw panels of lines that all have the same axes."""
+    """Draw panels that contain lines. All panels have the same axes."""
     wide = _width(columns, width)
     domain = _domain((y for line in lines for _, y in line.points), look)
 

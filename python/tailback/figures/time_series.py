@@ -19,7 +19,7 @@ def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.Data
     """Keep at most about `limit` rows. Time is divided into equal bins. Each bin keeps its first
     row, and the rows with the smallest and the largest value.
 
-    Returns the rows, and a sentence for the caption if rows were left out.
+    Returns the rows. If rows were left out, it also returns a sentence about this for the caption.
 
     `frame` has the columns time_s and value.
     """

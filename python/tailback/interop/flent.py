@@ -201,7 +201,8 @@ class _Export:
         return _Stream(series, name, flow["cc"], flow["throughput_mbit"], raw, columns)
 
     def _throughput(self, flow: Mapping[str, Any]) -> list[tuple[int, int, float]]:
-        """Return start, end and Mbit/s of payload of each interval in which the flow is active.
+        """For each interval in which the flow is active, return its start, its end and the payload
+        rate in Mbit/s.
 
         The first interval begins when the flow starts, if that time is known. The last interval
         ends when the flow stopped or completed, or the run ended.
@@ -266,7 +267,9 @@ class _Export:
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
-        """Return a column of the data file: the last value in each interval, or None."""
+        """Return a column of the data file. It has the last value in each interval, or None if the
+        interval has no value.
+        """
         column: list[float | None] = [None] * (self.steps + 1)
         for at, value in rows:
             column[self._step(at)] = value

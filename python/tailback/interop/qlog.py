@@ -192,7 +192,7 @@ class _Flows:
         return f"{flow}: {self._plan(flow)['cc']['name']}"
 
     def vantage_point(self, flow: str) -> dict[str, str]:
-        """Describe the vantage point: the sender, which opens the connection."""
+        """Describe the vantage point of the log. It is the sender, which opens the connection."""
         return {"name": flow, "type": "client"}
 
     def _plan(self, flow: str) -> dict[str, Any]:
@@ -200,7 +200,9 @@ class _Flows:
 
     @cached_property
     def _rows(self) -> dict[str, list[tuple[int, str | None, str, float]]]:
-        """Rows of the recorded series by flow, each with time in ns, link, quantity and value."""
+        """The rows of the recorded series, by flow. Each row has a time in ns, a link, a quantity
+        and a value.
+        """
         found: dict[str, list[tuple[int, str | None, str, float]]] = {}
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:

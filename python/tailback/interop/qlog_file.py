@@ -24,7 +24,9 @@ MAX_RANGE = 1_000_000
 
 @dataclass(frozen=True)
 class Sender:
-    """The qlog of one connection. A list is None if the log has no events of that kind."""
+    """The qlog of one connection. If the log has no events of a kind, the list for this kind is
+    None.
+    """
 
     path: Path
     sha256: str

@@ -101,9 +101,9 @@ def parse_deb822(text: str) -> list[Entry]:
 def choose_mirror(entries: Iterable[Entry]) -> str:
     """Return the address of Debian's main archive among the entries, or Debian's public mirror.
 
-    An entry is a candidate if it has a component `main`, is not a security archive and seems to be
-    Debian's own. The best evidence is a signature by Debian's keyring. The second best is a host of
-    debian.org. The weakest, for an entry without a key, is a path that ends in /debian. The
+    An entry is a candidate if it has a component `main`, is not a security archive, and seems to
+    belong to Debian. The best evidence is a signature by Debian's keyring. The second best is a
+    host of debian.org. The weakest, for an entry without a key, is a path that ends in /debian. The
     function chooses the first entry with the best evidence.
     """
     best = (3, FALLBACK_MIRROR)
@@ -307,9 +307,10 @@ Acquire::Retries "3";
     def _installation_from_one_suite(
         self, packages: Sequence[str], error: process.CommandFailed
     ) -> list[str]:
-        """Return what apt would download if it preferred the packages of one suite. Try the suites
-        in order, and use the first suite with compatible packages. Raises `error` if no suite has
-        compatible packages."""
+        """Return what apt would download if it preferred the packages of a single suite. Try the
+        suites in order, and use the first suite with compatible packages. Raises `error` if no
+        suite has compatible packages.
+        """
         for suite in self._suites:
             with contextlib.suppress(process.CommandFailed):
                 return self._installation(packages, "-t", suite)

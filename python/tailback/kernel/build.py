@@ -475,8 +475,9 @@ def _choose(cache: Path, folder: Path) -> None:
 
 @contextlib.contextmanager
 def _lock(cache: Path, steps: Steps) -> Iterator[None]:
-    """Allow one build at a time. A second build waits until the first has ended, and then reuses
-    its results."""
+    """Let only one build run at a time. A second build waits until the first has ended, and then
+    reuses its results.
+    """
     with (cache / "lock").open("w", encoding="utf-8") as file:
         while True:
             try:

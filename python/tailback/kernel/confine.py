@@ -63,7 +63,9 @@ properties.
 
 @dataclass(frozen=True)
 class Walls:
-    """The layers of isolation that the launcher could set up, and the layers that it could not."""
+    """The layers of isolation that the launcher could set up, and the layers that it could not set
+    up.
+    """
 
     missing: dict[str, str]
     """The layers of isolation that could not be set up, each with its reason."""
@@ -191,7 +193,7 @@ def command(
     words += [word for path in programs for word in ("-x", str(path))]
     words += ["-w", str(workplace.resolve())]
     confined = "unconfined" if allowed() else "confined"
-    # The launcher kills the guest when the process with this id ends.
+    # The launcher kills the guest when the process with this id (tailback's own process) ends.
     start = [str(launcher), str(os.getpid()), str(memory_mib), confined, mode(kit)]
     return [*start, *words, "--", *boot]
 

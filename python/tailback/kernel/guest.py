@@ -302,8 +302,9 @@ def _kill(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
 
 
 def _is_running(group: int) -> bool:
-    """Return whether a process of a group is running. Zombies do not count, because their new
-    parent may never reap them."""
+    """Return whether a process of a group is running. Zombies do not count as running, because
+    their new parent may never reap them.
+    """
     with contextlib.suppress(PermissionError):
         try:
             os.killpg(group, 0)

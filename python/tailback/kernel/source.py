@@ -162,8 +162,9 @@ def prepare(source: KernelSource, apt: Apt | None, env: dict[str, str], steps: S
 
 
 def tree_files(tree: Path) -> Iterator[str]:
-    """Yield the paths of a tree's files without build products and parts that are left out,
-    sorted."""
+    """Yield the sorted paths of a tree's files. Skip build products and the parts that this module
+    leaves out.
+    """
     for folder, inner, files in os.walk(tree):
         at = os.path.relpath(folder, tree)
         prefix = "" if at == "." else at + "/"

@@ -35,8 +35,9 @@ Better = Literal["less", "more"]
 
 @dataclass(frozen=True)
 class OfTwo:
-    """A metric that compares two results: the compared quantity, and the function of its two
-    values."""
+    """Describes how a metric compares two results: the quantity that is read from both results, and
+    a function of the two values.
+    """
 
     quantity: Metric
     between: Callable[[float, float], float | None]

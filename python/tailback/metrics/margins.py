@@ -150,8 +150,9 @@ class Samples:
 
 
 def _edge(start: float, step: float, told: Callable[[float], bool]) -> float | None:
-    """Return the limit at which a one-sided test becomes significant. The search moves from
-    `start`, where the test is not significant, in the direction of `step`."""
+    """Return the limit at which a one-sided test becomes significant. The search begins at `start`,
+    at which the test is not significant, and moves in the direction of `step`.
+    """
     for _ in range(30):
         if told(start + step):
             break

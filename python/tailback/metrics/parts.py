@@ -1,5 +1,4 @@
-"""Lists the flows, sources of traffic, programs, links and classes of a run, which are called
-parts.
+"""Lists the parts of a run, which are its flows, sources of traffic, programs, links and classes.
 
 A program of `[[programs]]` is treated like a flow. Its throughput is the payload that reached the
 receiver's host. Its RTT is computed from its packets.

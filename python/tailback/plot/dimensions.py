@@ -110,7 +110,7 @@ def _joined(parts: Sequence[Dimension], run: Mapping[str, str]) -> str:
 
 
 def text_at(dimension: Dimension, run: Mapping[str, str]) -> str:
-    """Return the text of a run's value in a dimension. `run` maps keys to texts."""
+    """Return the value that a run has in a dimension, as text. `run` maps keys to texts."""
     if dimension.name in run:
         return run[dimension.name]
     return ", ".join(run[key] for key in dimension.keys)

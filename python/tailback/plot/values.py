@@ -78,8 +78,9 @@ def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
 
 
 def readings(plan: PlotPlan, quantity: PlotQuantity) -> list[tuple[PlotPlace, Reading]]:
-    """Return the value of each flow, link or class of each run: the metric, or the mean of recorded
-    samples."""
+    """For each flow, link or class of each run, return its value. The value is the metric, or the
+    mean of recorded samples.
+    """
     sites = list(places(plan, quantity))
     if quantity.metric is not None:
         return [(place, pooling.read(quantity.metric, place.summary)) for place in sites]
@@ -328,7 +329,7 @@ def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _rates(member: Member) -> Iterator[tuple[str, int, float]]:
-    """Yield each change of a link's rate: link, time in ns, rate in bit/s."""
+    """For each change of a link's rate, yield the link, the time (ns) and the new rate (bit/s)."""
     for link in member.run.manifest["canonical"]["links"]:
         rate = link["rate"]
         steps = rate.get("steps") if isinstance(rate, dict) else [[0, rate]]

@@ -37,7 +37,7 @@ def sender(run: StoredRun, program: str) -> tuple[Trace | None, list[str]]:
     """Return the log of the connection with the most window updates, or None. Also return a message
     for each file that could not be read.
 
-    The sender of the data updates its window most often.
+    This connection is the sender's, because the sender of the data updates its window most often.
     """
     found, unread = [], []
     for file in files(run, program):

@@ -85,7 +85,8 @@ def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
 def _disagreeing(
     key: str, values: Sequence[object], leaves: Sequence[Mapping[Leaf, Any]]
 ) -> list[int]:
-    """Return the indices of sweep points whose value of a key differs from the manifest.
+    """Return the indices of the sweep points at which the index and the manifest have different
+    values for a key.
 
     A manifest may name a setting differently than a scenario does. The function therefore compares
     all manifest entries that the key may set. If the values of one such entry agree at all sweep

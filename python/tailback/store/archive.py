@@ -248,8 +248,9 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Yield each path at which two JSON values differ, with both values at this path. A missing
-    value is None."""
+    """Compare two JSON values. Yield each path at which they differ, with both values at this path.
+    A missing value is None.
+    """
     yield from _differences("", value, other)
 
 

@@ -33,8 +33,8 @@ def point_key(point: Swept) -> Key:
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """Return the key that identifies a sweep point with these swept values.
 
-    The label's unit is included, because parameters are numbers without a unit: 20000 packets,
-    20000 bytes and 20000 ns differ.
+    The key includes the unit in the label, because parameters are numbers without a unit. It thus
+    distinguishes 20000 packets, 20000 bytes and 20000 ns.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())

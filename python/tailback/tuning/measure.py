@@ -80,8 +80,9 @@ def _of(
     seeds: int,
     failures: Sequence[str],
 ) -> MeasuredCandidate:
-    """Return the measured numbers of one candidate of a sweep. Candidates are the last axis of the
-    sweep before the seeds."""
+    """Return the measured numbers of one candidate of a sweep. The candidates form the last axis of
+    the sweep. Only the seeds vary faster.
+    """
     runs = {run.run_id: run for run in results.points}
     # The runs are in the order of the points, then of the seeds.
     ids = [point.run_id for point in scenario.points]

@@ -43,8 +43,9 @@ LAYOUTS = (
 
 
 def show(comparison: Comparison, page: Path | None) -> None:
-    """Print a row for each sweep point, each flow or link, and each quantity. Use the layout that
-    fits the width of the terminal."""
+    """For each sweep point, print a row for each quantity of each flow or link. Use the layout that
+    fits the width of the terminal.
+    """
     console = new_console()
     console.print(line(comparison.title), soft_wrap=True)
     cells, hidden = _chosen(comparison)
@@ -189,8 +190,9 @@ MOST_REASONS = 8
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Return lines that give reasons for the differences between variants: what limited each flow,
-    and what filled each queue."""
+    """Return lines that explain the differences between variants. They say what limited each flow,
+    and what filled each queue.
+    """
     several = len(comparison.points()) > 1
     out = []
     for at in comparison.reasons:

@@ -26,8 +26,9 @@ STYLES: dict[SectionVerdict, str] = {
 def show(
     evaluation: Evaluation, page: Path | None, changes: Sequence[SectionChange] | None = None
 ) -> None:
-    """Print a row for each section, then the number of sections with each verdict, then the changes
-    since the earlier evaluation."""
+    """Print a row for each section. Then print how many sections have each verdict, and which
+    verdicts have changed since the earlier evaluation.
+    """
     console = new_console()
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("section", "title", "verdict", "measure"):

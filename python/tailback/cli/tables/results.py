@@ -75,8 +75,9 @@ PROGRAM: tuple[TableQuantity, ...] = (
 
 
 def _share(part: str, *whole: str) -> Callable[[Mapping[str, Any]], float | None]:
-    """Return a function that divides the counter `part` by the sum of the counters `whole`, in
-    percent."""
+    """Return a function that computes the counter `part` as a percentage of the sum of the counters
+    `whole`.
+    """
 
     def value(of: Mapping[str, Any]) -> float | None:
         total = sum(n for name in whole if (n := of[name]) is not None)
@@ -247,8 +248,9 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Return the warnings of the guests' kernels in the order of the runs, each with the number of
-    runs that had this warning."""
+    """Return the warnings of the guests' kernels in the order of the runs. Also return for each
+    warning how many runs had it.
+    """
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
         for text in (run.manifest.get("environment") or {}).get("warnings", ()):

@@ -1,5 +1,6 @@
-"""Defines a test case of the draft: its scenario, the situation in which it tests BBR, and how to
-decide its verdict."""
+"""Defines the class of a test case of the draft. A case has a scenario, a situation in which BBR is
+tested, and a rule for the verdict.
+"""
 
 from __future__ import annotations
 

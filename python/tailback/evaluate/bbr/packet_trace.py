@@ -26,8 +26,9 @@ programs (UDP)."""
 
 @dataclass(frozen=True)
 class PacketTrace:
-    """Cumulative counts of a sender's packets at the end of each interval. Bytes include frame
-    headers."""
+    """Counts of a sender's packets and bytes from the start of the run to the end of each interval.
+    Bytes include frame headers.
+    """
 
     times: Sequence[float]
     """End of each interval, seconds."""
@@ -88,7 +89,7 @@ class PacketTrace:
         return next((at for at, sent in zip(self.times, self.sent, strict=True) if sent > 0), 0.0)
 
     def index(self, at: float) -> int:
-        """Return the last interval that ends at a time or before."""
+        """Return the last interval that ends at or before a time."""
         return max(bisect_right(self.times, at + 1e-9) - 1, 0)
 
     def mbit(self, counted: Sequence[float], until: int, span_s: float) -> float:

@@ -1,8 +1,8 @@
 """The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
 
 nsperf publishes figures but no thresholds, so the authors of tailback chose the margins. Paths,
-sweeps and times are as in nsperf. Where nsperf starts flows one by one, tailback starts them at
-random times within the same period.
+sweeps and times are the same as in nsperf. Where nsperf starts flows one by one, tailback starts
+them at random times within the same period.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ from tailback.store.results import Results, Run
 
 
 def _dropped_share(run: Run) -> float | None:
-    """Return the share of drops among the queue's signals (drops and marks). Drops by overflow are
-    not counted."""
+    """Return the number of drops divided by the number of the queue's signals, which are drops and
+    marks. Drops by overflow are not counted.
+    """
     causes = run.summary["queues"]["bottleneck"]["causes"]
     drops = sum(causes.get(cause, 0) for cause in ("aqm", "blue", "overload"))
     marks = sum(causes.get(cause, 0) for cause in ("mark", "step_mark"))

@@ -1,8 +1,8 @@
 """Writes the scenario of a stored run as TOML.
 
-A run stores the parsed and normalised values of its scenario (the canonical scenario), not the
-file. This module writes TOML from these values, and parses the TOML again. It rejects the run if
-the parsed values differ.
+A run does not store its scenario file. It stores the parsed and normalised values, which are called
+the canonical scenario. This module writes TOML from these values, and parses the TOML again. It
+rejects the run if the parsed values differ.
 """
 
 from __future__ import annotations
@@ -182,8 +182,9 @@ def _unit(value: int, kind: str) -> str:
 
 
 def _places(value: Any) -> Iterator[tuple[Table, str]]:
-    """Yield every table with each of its keys. Inner keys come before the key that contains
-    them."""
+    """Yield pairs of a table and a key in it, for all tables and keys. Inner keys come before the
+    key that contains them.
+    """
     if isinstance(value, dict):
         for key in list(value):
             yield from _places(value[key])

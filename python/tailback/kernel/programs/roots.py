@@ -253,8 +253,9 @@ def _certificates(root: Path) -> None:
 
 
 def _plain_mode(path: Path) -> None:
-    """Make files readable for this user, whatever mode a package sets, and writable only for their
-    owner."""
+    """Make files readable for this user and writable only for their owner. Packages may set other
+    modes.
+    """
     mode = path.lstat().st_mode
     if stat.S_ISLNK(mode):
         return

@@ -34,8 +34,8 @@ def by_role(roles: Roles) -> dict[str, str]:
 
 
 def data(rows: Rows, panel: PlotPanel) -> alt.Data:
-    """Convert rows to chart data, rounded to visible digits. A rough draft serves only to measure
-    the figure's size, so keep one row per panel and series.
+    """Convert rows to chart data, rounded to visible digits. A rough draft only serves to measure
+    the figure's size. For a rough draft, keep one row for each panel and series.
     """
     if panel.rough:
         one = {tuple(row.get(role) for role in ROLES[1:]): row for row in rows}
@@ -362,8 +362,9 @@ def shape(plan: PlotPlan) -> dict[str, Any]:
 
 
 def beside(plan: PlotPlan) -> dict[str, Any]:
-    """Return the encoding that places series side by side. Return nothing if colours show the same
-    values as the x axis."""
+    """Return the encoding that draws series side by side. Return nothing if colours show the same
+    values as the x axis.
+    """
     found = plan.series
     if found is None or repeats(plan):
         return {}

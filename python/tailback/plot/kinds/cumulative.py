@@ -54,7 +54,7 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
         title = panel.up(UP[tail])
         shown = rows
         if log:
-            # Draw values below the start of the logarithmic axis at its start.
+            # If a value is below the start of the logarithmic axis, draw it at the start.
             shown = [{**row, "x": max(row["x"], start)} for row in rows]
         ink = common.first_colour(plan)
         base = alt.Chart().encode(x=x, **common.colour(plan))

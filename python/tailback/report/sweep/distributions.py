@@ -175,8 +175,9 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Reduce a distribution to about `steps` steps. The last quarter of the steps keeps every
-    bucket of the tail."""
+    """Leave out steps of a distribution so that about `steps` remain. The last quarter of the steps
+    keeps every bucket of the tail.
+    """
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()
     whole = cumulative(lower, upper, buckets["count"].to_list())

@@ -183,7 +183,8 @@ def _figure(
     role = roles(axes)
     drawn = (name for _, name, value in values if value.mean is not None)
     names = list(dict.fromkeys(drawn))
-    # If colours show flows or links, the axis that colours would otherwise show is shown in panels.
+    # If colours distinguish flows or links, show the axis that colours would otherwise show in
+    # panels.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

@@ -148,8 +148,8 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 
 def _difference(run: _Run, other: _Run) -> str:
-    """Return a sentence that says how two runs with the same id differ. Return an empty text if
-    they are equal.
+    """Compare two runs with the same id, and return a sentence that says how they differ. Return an
+    empty text if they are equal.
     """
     names = [
         name

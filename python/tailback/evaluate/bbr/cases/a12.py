@@ -1,4 +1,4 @@
-"""A.12: STARTUP finds the rate of a path that aggregates ACKs."""
+"""A.12: STARTUP finds the full rate, even on a path that aggregates ACKs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A.13: CRUISE keeps the rate of a path that aggregates ACKs."""
+"""A.13: CRUISE keeps the full rate, even on a path that aggregates ACKs."""
 
 from __future__ import annotations
 
