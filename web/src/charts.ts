@@ -1,4 +1,4 @@
-// Time charts of a run, drawn by uPlot with a common cursor. The lines of a second run, for
+// Draws time charts of a run with uPlot. The charts share a cursor. The lines of a second run, for
 // comparison, are dashed.
 
 import uPlot from "uplot";

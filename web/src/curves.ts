@@ -1,4 +1,4 @@
-// Turns a result into chart data: one or more curves over time for each chart.
+// Converts a result to chart data. Each chart has one or more curves over time.
 
 import type { Result, Trace } from "./protocol";
 import { charts } from "./words";

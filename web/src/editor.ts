@@ -1,4 +1,4 @@
-// The editor for the scenario's text. It marks the lines that have errors or warnings.
+// Provides the editor for the scenario's text. It marks the lines that have errors or warnings.
 
 import { el } from "./dom";
 import type { Problem } from "./protocol";

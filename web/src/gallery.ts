@@ -1,4 +1,5 @@
-// Scenarios to start from: examples, lessons, named paths, and published experiments.
+// Offers scenarios with which the user can start: examples, lessons, named paths, and published
+// experiments.
 
 import { text } from "./packed";
 import type { About } from "./protocol";

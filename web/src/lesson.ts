@@ -1,4 +1,4 @@
-// A lesson: a question to answer before the run is shown.
+// Shows a lesson: the user answers a question before the run is shown.
 
 import { button, el } from "./dom";
 import { words } from "./words";

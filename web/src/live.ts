@@ -1,6 +1,6 @@
-// Changes that the user makes at one moment of a run. They are written as `[[events]]` at the end
-// of the scenario. If the scenario's list of events is inline, the changes become the last entry of
-// this list.
+// Handles changes that the user makes at one moment of a run. The changes are written as
+// `[[events]]` at the end of the scenario. If the scenario's list of events is inline, the changes
+// become the last entry of this list.
 
 import { quoted } from "./edit";
 import type { Value } from "./protocol";

@@ -1,4 +1,4 @@
-// Turns a result into charts that do not have time on the x axis. The first is the distribution of
+// Converts a result to charts that do not have time on the x axis. The first is the distribution of
 // the queue delay. The second is Kleinrock's plane, which shows delivery rate and RTT against the
 // data in flight.
 

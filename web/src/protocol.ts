@@ -1,4 +1,4 @@
-// The messages between the page and its worker.
+// Declares the messages between the page and its worker.
 
 export interface Problem {
   line: number;

@@ -1,4 +1,4 @@
-// The colours of tailback's figures, for light and dark pages.
+// Defines the colours of tailback's figures for light and dark pages.
 
 const LIGHT = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#5b4bb5", "#7a6a00"];
 const DARK = ["#4aa8e0", "#f0803c", "#2fc296", "#e29fc6", "#a3dcfa", "#f2b63c", "#a99cf5", "#c9b84a"];

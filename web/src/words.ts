@@ -1,4 +1,4 @@
-// All texts of the page that the user can read.
+// Contains all texts of the page that the user can read.
 
 export const words = {
   name: "tailback lab",

@@ -92,7 +92,7 @@ fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let (mut bytes, mut seconds) = (0.0, 0.0);
     for pair in delivered.windows(2) {
         let ((t, before), (u, after)) = (pair[0], pair[1]);
-        // Leave out PROBE_RTT and the two round trips after it, in which the flow fills the link
+        // Leave out PROBE_RTT and the next two round trips, during which the flow fills the link
         // again.
         let paused = |&(start, end): &(f64, f64)| u > start && t < end + 0.08;
         if t >= from && !pauses.iter().any(paused) {

@@ -510,8 +510,8 @@ fn two_paths_reorder_across_and_not_within() {
     );
 
     // A flowlet chooses its path at random, but only after a gap. If packets are sent at shorter
-    // intervals than this gap, they stay on one path. If they are sent at intervals of this gap,
-    // each packet chooses a path.
+    // intervals than this gap, they stay on one path. If packets are sent at intervals of this gap,
+    // each packet chooses a path at random.
     let changes = |every: Time| {
         let set = [("spread", "flowlets"), ("gap", "1ms")];
         let all = fates(&mut *build("two_paths", &set), 10_000, every);

@@ -566,7 +566,8 @@ proptest! {
     }
 }
 
-/// Flow, payload and ECN field of each packet that arrived at a queue, in order.
+/// The flow, the payload and the ECN field of each packet that arrived at a queue, in the order of
+/// arrival.
 type Seen = Arc<Mutex<Vec<(u32, u16, Ecn)>>>;
 
 /// An unlimited FIFO that records which packets arrive.

@@ -216,8 +216,8 @@ pub struct Flow {
     /// Whether the receiver first acknowledges each segment at once (quick ACKs) before it begins
     /// to delay ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, ns. A packet is
-    /// captured this long after it was sent.
+    /// Constant delay between the sender and the first capture on the path, ns. The first capture
+    /// of a packet is this long after the packet was sent.
     pub access_delay_ns: u64,
     /// Indices of the links that data packets pass, in order.
     pub route: Vec<usize>,

@@ -4,10 +4,10 @@
 //! with a kernel. It checks which packets the kernel sends, and when. The kernel's selftests
 //! contain about two hundred such scripts.
 //!
-//! packetdrill can also test a TCP in a shared library (`--so_filename`). This crate does not use
-//! packetdrill, because the Debian suites on which tailback is built do not package it. Instead,
-//! this crate interprets scripts itself. It supports the TCP part of the language, but not the
-//! parts for other kernel features.
+//! packetdrill can also test a TCP implementation in a shared library (`--so_filename`). This crate
+//! does not use packetdrill, because the Debian suites on which tailback is built do not package
+//! it. Instead, this crate interprets scripts itself. It supports the TCP part of the language, but
+//! not the parts for other kernel features.
 //!
 //! | file | content |
 //! |---|---|

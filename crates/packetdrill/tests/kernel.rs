@@ -103,8 +103,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// Tests that a script fails if one of its packets is expected a second later, with one byte more
-/// acknowledged, or with another value of a field.
+/// Tests that a script fails if the expectation of one of its packets is changed. The packet is
+/// expected a second later, with one byte more acknowledged, or with another value of a field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };

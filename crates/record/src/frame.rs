@@ -75,7 +75,7 @@ pub struct Options {
     bytes: [u8; TCP_OPTIONS],
     len: usize,
     room: usize,
-    /// Position of the SACK option's padding, if the option was added.
+    /// Position of the padding of the SACK option, if this option was added.
     sack: Option<usize>,
 }
 

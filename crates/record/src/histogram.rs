@@ -35,8 +35,8 @@ pub struct Histogram {
     rows: Vec<Row>,
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// Counts carried from the buckets, each a multiple of [`CARRY`], in ascending order of
-    /// [`code`].
+    /// The list of carries: counts that were moved here from the buckets. Each count is a multiple
+    /// of [`CARRY`]. The list is in ascending order of [`code`].
     carried: Vec<(u16, u64)>,
     count: u64,
     sum: u128,

@@ -66,7 +66,7 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
     ))
 }
 
-/// Timeout for the check of a plugin's congestion control, which calls every hook once.
+/// Timeout for the check of a plugin's congestion control. The check calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
 /// Returns an error if a congestion control wraps a built-in congestion control without forwarding

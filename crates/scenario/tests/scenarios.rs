@@ -524,7 +524,7 @@ seeds = 2
         }
     }
     assert_eq!(found, expected);
-    // A multiple of the bdp uses the rate and RTT of each sweep point.
+    // A size in bdp is computed from the rate and RTT of each sweep point.
     assert_eq!(
         options(&scenario.points[0].plan.links[0].queue).bytes("limit"),
         2_500

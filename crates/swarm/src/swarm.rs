@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// The range of seeds to try, and limits.
+/// The range of seeds to try, and the limits of the swarm.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.

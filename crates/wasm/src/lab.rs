@@ -62,8 +62,8 @@ impl Run {
         self.network.now().ns() as f64 / self.end.ns().max(1) as f64
     }
 
-    /// Replaces the events that are not yet applied by the events of a scenario, which must be
-    /// equal in everything else.
+    /// Replaces the events that have not been applied yet by the events of another scenario.
+    /// Everything else in the two scenarios must be equal.
     fn change(&mut self, scenario: &Scenario) -> Result<(), String> {
         let now = self.network.now();
         let point = scenario.points.get(self.point);

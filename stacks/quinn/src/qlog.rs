@@ -1,8 +1,8 @@
 //! Stores quinn's qlog of a connection in memory.
 //!
-//! quinn's header does not state to which time the log's times are relative. Here they are relative
-//! to the start of the run, and the date of the start is added to the header. A program that reads
-//! the log can therefore convert the log's times to times of the run.
+//! quinn's header does not state to which time the log's times are relative. In this log, times are
+//! relative to the start of the run, and the header also contains the date of the start. A program
+//! that reads the log can therefore convert the log's times to times of the run.
 
 use std::io::{self, Write};
 use std::mem;

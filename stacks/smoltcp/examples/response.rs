@@ -1,9 +1,9 @@
 //! Prints how smoltcp's congestion controls respond to lost packets, and how tailback's Linux TCP
 //! responds to the same losses: `cargo run --release --example response`.
 //!
-//! The link is so fast that no queue builds up. It loses packets with given numbers, so the losses
-//! are the same for all senders. A window is the number of packets that arrive in a round-trip
-//! time.
+//! The link is so fast that no queue builds up. It loses the packets with certain numbers, so the
+//! losses are the same for all senders. A window is the number of packets that arrive in a
+//! round-trip time.
 
 use std::fmt::Write as _;
 

@@ -141,7 +141,7 @@ pub struct Queue {
     marked: u64,
     overflowed: bool,
     /// Number of bytes that have left the queue or were dropped at its head. The next field is the
-    /// number of packets with these bytes.
+    /// number of these packets.
     bytes_out: u64,
     packets_out: u64,
     /// The time at which the packet that left last had entered the queue, ns.

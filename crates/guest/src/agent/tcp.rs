@@ -1,4 +1,4 @@
-//! The TCP sockets of flows and requests, and the kernel's information about them.
+//! Creates the TCP sockets of flows and requests, and reads the kernel's information about them.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use tailback_guest::job::Flow;
 /// sending the packets.
 const CHUNK: usize = 1 << 20;
 
-/// How much data may wait in the buffers between TCP and the agent.
+/// The amounts of data that may wait in the buffers between TCP and the agent.
 #[derive(Clone, Copy)]
 pub struct Slack {
     /// Approximate limit of the unsent data in TCP's buffer, bytes.
@@ -145,22 +145,22 @@ pub fn gauges<'g>(
     gauges.iter().map(move |gauge| gauge.read(&bytes[..told]))
 }
 
-/// Creates the receiving end of a flow, which listens.
+/// Creates the receiving end of a flow: a listening socket.
 pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = receiver(flow, slack)?;
     socket.listen(4)?;
     Ok(socket)
 }
 
-/// Creates the sending end of requests, which listens. Up to `backlog` connections may wait to be
-/// accepted.
+/// Creates the sending end of requests: a listening socket. Up to `backlog` connections may wait to
+/// be accepted.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// Creates the receiving end of a request, which connects.
+/// Creates the receiving end of a request: a socket that connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }

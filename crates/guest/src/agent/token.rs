@@ -33,7 +33,7 @@ pub fn parts(token: u64) -> (u64, usize) {
     (token >> 32, (token & 0xffff_ffff) as usize)
 }
 
-/// Returns the index of the source, and the index of the source's client or server.
+/// Splits an index into the index of the source, and the index of the source's client or server.
 pub fn of_source(index: usize) -> (usize, usize) {
     (
         index >> REQUEST_SOURCE_BITS,

@@ -71,7 +71,8 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// Records that a packet left. Returns the packets in front of it, which were lost.
+    /// Records that a packet left. Returns the packets that were in front of this packet, because
+    /// they were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
         if self.discipline.overtakes() {
@@ -161,8 +162,8 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // Packet 9 was not captured when it entered, so its exit does not show which packets were
-        // lost.
+        // Packet 9 was not captured when it entered the wire. Its exit therefore does not show
+        // which packets were lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);

@@ -9,7 +9,7 @@ const TCA_STATS_APP: u16 = 4;
 
 const MOST_GAUGES: usize = 4;
 
-/// The queue length of a qdisc, and its counters.
+/// The queue length and the counters of a qdisc.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Statistics {
     pub packets: u32,

@@ -38,7 +38,7 @@ pub(super) struct Stage {
     /// Whether the delay changes during the run. If it does, packets nevertheless keep their order,
     /// as in the simulator.
     keeps_order: bool,
-    /// Delay and loss after each event.
+    /// The delay and the loss after each event that changes them.
     changes: Vec<WireChange>,
 }
 

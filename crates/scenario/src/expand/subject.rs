@@ -221,7 +221,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
 }
 
 /// Finds a metric by its path or name, with or without a scope (`flow.`, `link.`, `class.` or
-/// `run.`). Returns its path, its possible scopes, and the parts of a summary that have it.
+/// `run.`). Returns the metric's path, its possible scopes, and the parts of a summary that have
+/// the metric.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),

@@ -1,4 +1,4 @@
-//! Flows and sources of traffic.
+//! Reads flows and sources of traffic.
 
 use std::collections::HashMap;
 

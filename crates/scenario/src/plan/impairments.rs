@@ -1,4 +1,4 @@
-//! The impairments of a link.
+//! Reads the impairments of a link.
 
 use tailback_engine::keys::{KeyKind, Registry};
 use tailback_engine::plan::{ImpairmentPlan, Windows};

@@ -175,7 +175,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten());
 }
 
-/// Returns the kernel on which the plan runs, or `None` for the simulator.
+/// Returns the kernel on which the plan runs. Returns `None` if the plan runs on the simulator.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;

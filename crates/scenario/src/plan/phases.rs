@@ -50,7 +50,7 @@ pub(super) fn check(
     }
 }
 
-/// Returns whether departures from a link are random, or irregular because of a trace.
+/// Returns whether packets leave a link at random times, or at irregular times because of a trace.
 fn varies(link: &LinkPlan) -> bool {
     link.loss > 0.0
         || link.jitter > Time::ZERO

@@ -1,4 +1,4 @@
-//! The links that data and ACKs pass.
+//! Reads routes: the links that data and ACKs pass.
 
 use tailback_engine::keys::KeyKind;
 

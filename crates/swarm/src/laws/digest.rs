@@ -158,7 +158,7 @@ fn shown((time, value): (u64, u64)) -> String {
     format!("{} at {time} ns", f64::from_bits(value))
 }
 
-/// Describes the first key whose values differ, or that only one of the maps has.
+/// Describes the first key that has different values in the two maps, or that only one map has.
 fn first<T: PartialEq + Debug>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,

@@ -1,6 +1,6 @@
-//! Readers of the kernel engine. The host reads descriptions of guest kernels, and results from
-//! guests. A guest reads its job (the configuration of the run), captured frames, and rtnetlink
-//! messages.
+//! Calls the readers of the kernel engine. The host reads descriptions of guest kernels, and
+//! results from guests. A guest reads its job (the configuration of the run), captured frames, and
+//! rtnetlink messages.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +15,7 @@ use tailback_guest::result::GuestResult;
 use tailback_record::frame::{Envelope, Host, Options, Segment, tcp};
 use tailback_scenario::load;
 
-// The agent is a program, not a library, so its readers are compiled here, too.
+// The agent is a program, not a library. Its readers are therefore compiled into this crate, too.
 #[allow(dead_code, reason = "the agent uses all of it")]
 #[path = "../../../guest/src/agent/frame.rs"]
 mod frame;

@@ -31,7 +31,8 @@ const MOST_ENTRIES: usize = 2000;
 /// Size above which a folder is mounted instead of copied, bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// A folder that is too large to copy is split into its subfolders, down to this depth.
+/// If a folder is too large to copy, its subfolders are handled separately. This is repeated down
+/// to this depth.
 const DEEP: usize = 2;
 
 pub fn show(from: &str, to: &str) -> Result<(), String> {

@@ -79,8 +79,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Sets up the host of a side and runs its program. Called in the new process. Returns the exit
-/// status.
+/// Sets up the host of a side and runs its program. The new process calls this function. Returns
+/// the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;

@@ -101,7 +101,7 @@ struct Copier {
 }
 
 impl Copier {
-    /// Copies a folder in the order of names. Skips entries other than files and folders.
+    /// Copies a folder in the order of names. Skips all entries that are neither files nor folders.
     fn folder(&mut self, from: &Path, to: &Path) -> io::Result<()> {
         let mut names = Vec::new();
         for one in fs::read_dir(from)? {

@@ -185,7 +185,8 @@ fn tc_gets_the_options_that_change() {
     }
 }
 
-/// tc writes `mpu` of Cake only if it is not 0, so a change to 0 would have no effect.
+/// The command of tc contains Cake's `mpu` only if `mpu` is not 0. A change to 0 would therefore
+/// have no effect.
 #[test]
 fn a_value_that_tc_does_not_write_is_rejected() {
     let with_mpu = |before, after| {
