@@ -69,7 +69,8 @@ fn each_copy_arrives() {
     assert_eq!(source.received_packets, 8 * source.sent_packets);
 }
 
-/// Transfers 4 MB over a path of 20 Mbit/s and 40 ms, with impairments for data and for ACKs.
+/// Transfers 4 MB over a path with 20 Mbit/s and an RTT of 40 ms. One set of impairments affects
+/// data, and another affects ACKs.
 fn transfer(there: Vec<ImpairmentPlan>, back: Vec<ImpairmentPlan>) -> Outcome {
     let (there, back) = (
         LinkPlan {

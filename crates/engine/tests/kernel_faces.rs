@@ -13,8 +13,8 @@ use tailback_engine::{aqm, cc};
 
 const RATE: Rate = Rate(100_000_000);
 
-/// Returns the values with which to test an option: every word, true and false, both ends of a
-/// range and some values in it.
+/// Returns the values with which to test an option: every word, true and false, or both ends of a
+/// range and some values between.
 fn values(opt: &Opt) -> Vec<Value> {
     let times = [1_000, 1_000_000, 7_000_000, 4_000_000_000].map(|ns| Value::Time(Time(ns)));
     let packets = [1, 77, 1 << 33].map(Value::Packets);

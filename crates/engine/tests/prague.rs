@@ -62,7 +62,7 @@ struct Ends {
     /// The highest acknowledgement number sent.
     acknowledged: u64,
     ack_count: u64,
-    /// Whether the last ACK carried the AccECN option.
+    /// Whether the last ACK had the AccECN option.
     option: bool,
     /// Largest number of segments that one ACK delivered.
     most: u64,
@@ -354,8 +354,9 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p
 /// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless
 /// the RTT makes T much longer. T is longer if a mark comes shortly before the end of the 25 ms: it
-/// starts CWR for a round trip, but no reduction. The published value at 40 Mbit/s with an RTT of 5
-/// ms beside a CUBIC flow is 2.6. The longer T explains a factor of 1.39 of this value.
+/// starts CWR for a round trip, but no reduction. The published value is 2.6. It was measured at 40
+/// Mbit/s with an RTT of 5 ms beside a CUBIC flow. The longer T explains a factor of 1.39 of this
+/// value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -388,8 +389,8 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// Accurate ECN reports the same marks to DCTCP as DCTCP's own echo, which sends an extra ACK at
-/// each change of CE.
+/// With Accurate ECN, DCTCP learns of the same marks as with DCTCP's own echo. The latter sends an
+/// extra ACK at each change of CE.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {

@@ -56,8 +56,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether the script's expectation is checked. False for packets of the handshake that this
-    /// crate sends instead of the simulator.
+    /// Whether this packet is compared with the script's expectation. False for packets of the
+    /// handshake that this crate sends instead of the simulator.
     pub judged: bool,
 }
 

@@ -6,8 +6,8 @@
 //!
 //! packetdrill can also test a TCP implementation in a shared library (`--so_filename`). This crate
 //! does not use packetdrill, because the Debian suites on which tailback is built do not package
-//! it. Instead, this crate interprets scripts itself. It supports the TCP part of the language, but
-//! not the parts for other kernel features.
+//! it. Instead, this crate interprets scripts itself. It supports the part of the script language
+//! that concerns TCP, but not the parts for other kernel features.
 //!
 //! | file | content |
 //! |---|---|

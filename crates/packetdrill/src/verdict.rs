@@ -16,7 +16,7 @@ pub enum Category {
     Urgent,
     /// Zero-copy sending and send timestamps, which use the error queue of a socket.
     ErrorQueue,
-    /// Nagle's algorithm, corking, and message boundaries.
+    /// Nagle's algorithm, corking (`TCP_CORK`), and message boundaries.
     Nagle,
     /// Path MTU discovery and ICMP.
     Pmtu,

@@ -30,8 +30,8 @@ const NAME: &str = ".catalogue";
 const MAGIC: &[u8; 16] = b"tailback runs 1\n";
 /// The catalogue is written if it has at least this number of new entries.
 const WORTH_WRITING: usize = 1000;
-/// Minimum age of a folder in the catalogue, ns. A file system may record the same time for two
-/// changes that are less than this apart.
+/// Minimum age of a folder in the catalogue, ns. If two changes happen within this time, a file
+/// system may record the same time for both.
 const SETTLED_NS: i128 = 2_000_000_000;
 /// Length of a stored entry, bytes: id, size, and both fingerprints.
 const ENTRY: usize = 10 + 8 + 8 + 16;

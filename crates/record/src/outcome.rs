@@ -86,7 +86,7 @@ pub struct FlowOutcome {
     pub completion_ns: Option<u64>,
     /// What the sender waited for, and why its window shrank.
     pub account: Box<Account>,
-    /// Measurements of the flow's chunks, if its application writes chunks.
+    /// Measurements of the chunks that the flow's application writes, if it writes chunks.
     pub chunks: Option<Box<Completions>>,
 }
 

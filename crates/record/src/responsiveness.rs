@@ -31,8 +31,8 @@ impl Confidence {
 /// Results of a test of responsiveness. They cover the last intervals of the test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Durations of foreign probes, each of which opens a new connection, ns. A duration includes
-    /// the handshake and the fetch.
+    /// Durations of foreign probes, ns. Each foreign probe opens a new connection. A duration
+    /// includes the handshake and the fetch.
     pub foreign: Histogram,
     /// Durations of probes on bulk connections, which load the link, ns.
     pub loaded: Histogram,

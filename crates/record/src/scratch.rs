@@ -109,7 +109,8 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Returns whether this is the name of a scratch folder: prefix, process id and serial number.
+/// Returns whether this is the name of a scratch folder. Such a name consists of a prefix, a
+/// process id and a serial number.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)

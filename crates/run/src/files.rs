@@ -60,9 +60,10 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds the root folder for programs and hashes what programs will see in it: folders and files
-/// with their modes, and symbolic links, wherever they point. Omits devices, sockets and pipes:
-/// only root can unpack them from an image, and the guest does not show them to programs.
+/// Finds the root folder for programs, and hashes what programs will see in it. This includes
+/// folders and files with their modes, and symbolic links, wherever they point. Omits devices,
+/// sockets and pipes: only root can unpack them from an image, and the guest does not show them to
+/// programs.
 ///
 /// # Errors
 /// Returns why the folder cannot be used, as a sentence. It lists at most ten unreadable files.

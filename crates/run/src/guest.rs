@@ -18,7 +18,7 @@ const MAX_RESULT: u64 = 2 << 30;
 /// The names and values of the numbers that were read from output files, for each program.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// The measurements of a guest's run that the caller took.
+/// The measurements that the caller took of a guest's run.
 pub struct Ran<'a> {
     /// Description of the guest kernel, as JSON.
     pub environment: &'a str,

@@ -12,8 +12,8 @@ use tailback_record::Outcome;
 use crate::Control;
 
 /// Number of calendar events between two checks for a request to stop. The simulator needs about 20
-/// ms for these events. A run therefore stops soon after the request, and the checks take almost no
-/// time.
+/// ms to process this number of events. A run therefore stops soon after the request, and the
+/// checks take almost no time.
 const SLICE_EVENTS: u64 = 200_000;
 
 /// Number of events between two checks if packets are recorded. This number is smaller, because

@@ -133,7 +133,7 @@ fn a_panic_is_the_error_of_its_run() {
     };
     assert!(message.contains("this run was asked to panic"), "{message}");
     assert_eq!(files(folder.path()), [""; 0]);
-    // A later run on the same thread succeeds.
+    // After a failed run, another run on the same thread succeeds.
     run(&point, &store, &Control::default()).unwrap();
 }
 

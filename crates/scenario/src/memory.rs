@@ -30,7 +30,8 @@ const GAUGES: u64 = 2;
 const SLOT: u64 = 256;
 /// Bytes for the measurements of a request: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// Bytes for a link: queue, sink, and a histogram of delays over ten powers of two.
+/// Bytes for a link. This includes its queue, its sink, and a histogram of delays over ten powers
+/// of two.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
 /// of 32 in scoreboards. Includes the unused part of buffers that grow by doubling.

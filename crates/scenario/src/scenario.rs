@@ -23,7 +23,7 @@ pub struct Scenario {
     pub engine_version: String,
     /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
-    /// Axes of the sweep, slowest first, without the seeds.
+    /// Axes of the sweep, without the seeds. The axis that varies slowest comes first.
     pub axes: Vec<Axis>,
     /// The runs. The seeds vary fastest, and then the values of the last axis.
     pub points: Vec<Point>,

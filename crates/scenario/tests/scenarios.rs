@@ -897,8 +897,8 @@ fn memory() {
     );
 }
 
-/// Tests the estimate of memory for traffic without congestion control, which fills the queue of a
-/// slow link to its limit.
+/// Tests the estimated memory for traffic without congestion control. Such traffic fills the queue
+/// of a slow link to its limit.
 #[test]
 fn memory_of_unresponsive_sources() {
     let bytes = |rate: &str, limit: &str, more: &str| {

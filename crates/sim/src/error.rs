@@ -113,7 +113,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Writes an error with the line of the file, a caret, and how to correct it.
+/// Writes an error with the line of the file, a caret, and advice on how to correct the error.
 fn write_diagnostic(f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
     write!(f, "error: {diagnostic}")?;
     let place = &diagnostic.place;

@@ -54,8 +54,8 @@ pub struct Limits {
     /// Whether the scenario is run a second time, with another slice size and other segment
     /// numbers.
     pub twice: bool,
-    /// Time after which the trial reports that the run does not end. Even a busy machine needs less
-    /// time for this many events.
+    /// If a run takes longer than this, the trial reports that the run does not end. Even a busy
+    /// machine needs less time for this many events.
     pub patience: Duration,
 }
 

@@ -17,8 +17,8 @@ const CROWD: usize = 16;
 struct Host {
     diag: Diag,
     asked: Asked,
-    /// For each socket in `asked`, its flow and the end of the flow: 0 for the sender, 1 for the
-    /// receiver.
+    /// For each socket in `asked`, the flow to which it belongs, and its end of the flow: 0 for the
+    /// sender, 1 for the receiver.
     ends: Vec<(usize, usize)>,
 }
 

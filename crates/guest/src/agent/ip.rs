@@ -204,7 +204,7 @@ impl Requests {
     }
 }
 
-/// Parses the address of a single host, which ends with the prefix length /32.
+/// Parses the address of a single host. The text ends with the prefix length /32.
 fn host(text: &str) -> Option<Ipv4Addr> {
     text.strip_suffix("/32")?.parse().ok()
 }

@@ -14,7 +14,7 @@ const NLM_F_ACK: u16 = 4;
 /// discipline, such as the default queue of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
-/// `TC_H_ROOT`: the parent of a device's root queue discipline.
+/// `TC_H_ROOT`, the parent handle of a device's root queue discipline.
 const ROOT: u32 = u32::MAX;
 /// Length of `struct nlmsghdr`, bytes.
 const HEADER: usize = 16;

@@ -114,7 +114,7 @@ enum Destination {
     Handed(Addresses),
 }
 
-/// Where packets go after a link, by destination: to the next link, or to a host.
+/// Where packets go after a link. For each destination, this is the next link or a host.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),

@@ -8,8 +8,8 @@ use tailback_engine::units::{Rate, Time};
 use super::events::WireChange;
 use super::tc::time;
 
-/// Arguments that make netem keep the order of packets. netem keeps the order only if it has a
-/// rate. The rate given here delays a frame of 12,500 bytes by less than a nanosecond.
+/// Arguments that make netem keep the order of packets. netem keeps the order only if a rate is
+/// set. The rate given here delays a frame of 12,500 bytes by less than a nanosecond.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.

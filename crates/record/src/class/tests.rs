@@ -133,7 +133,7 @@ fn definitions() {
     assert_eq!(samples.delay_ms.max, Some(2.5));
 
     let samples = c.samples.as_ref().expect("samples");
-    // The source's bytes are included in the utilisation, but not in the rates.
+    // The source's bytes are included in the utilisation, but not in the rates of flows.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
     // The source's packets count in the class's mean delay, which is 25 ms. The window is therefore

@@ -99,7 +99,7 @@ fn key_schema(key: &Key) -> Json {
         }),
         KeyKind::List(def) => json!({ "type": "array", "minItems": 1, "items": list_item(def) }),
         KeyKind::Sweep => sweep(),
-        // The keys are paths, which the schema does not check.
+        // The keys are paths. The schema does not check paths.
         KeyKind::Changes => json!({ "type": "object", "minProperties": 1 }),
         KeyKind::Asserts => {
             json!({ "type": "array", "minItems": 1, "items": table(&Assert::TABLE, &[]) })

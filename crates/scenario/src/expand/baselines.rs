@@ -23,7 +23,8 @@ fn standard_of(control: &Algorithm) -> Option<(Standard, &Options)> {
     Some((find(cc::TABLE.entries(), name)?.rules.standard?, options))
 }
 
-/// Returns whether any congestion control of the plan has a response other than the standard one.
+/// Returns whether any congestion control of the plan has a response other than the standard
+/// response.
 fn departs(plan: &Plan) -> bool {
     let sources = plan.traffic.iter();
     let sources = sources.filter_map(|source| Some(&source.connections.as_ref()?.cc));

@@ -92,7 +92,7 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Returns whether the flows cannot fill this link, because their routes contain slower links.
+/// Returns whether slower links on their routes keep the flows from filling this link.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

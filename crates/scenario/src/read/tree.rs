@@ -119,8 +119,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Stop at the limit, because the end of a long array is not shown. The result can be
-        // ignored, because formatting into a string never fails.
+        // Stop at the length limit, because the end of a long array is cut off anyway. The result
+        // can be ignored, because formatting into a string never fails.
         if out.len() > 4 * max {
             return;
         }

@@ -309,7 +309,8 @@ fn timed(flow: &FlowOutcome) -> bool {
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Returns whether a time or a rate is left at its default, which the invariant cannot scale.
+/// Returns whether a time or a rate is left at its default, because the invariant cannot scale
+/// defaults.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
