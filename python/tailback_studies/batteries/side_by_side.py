@@ -236,7 +236,9 @@ def _is_of(path: str, named: set[str]) -> bool:
 
 
 def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return each axis of a sweep as a list of steps. Axes of the grid come before zipped axes."""
+    """Return each axis of a sweep as a list of steps. List the axes of the grid before the zipped
+    axes.
+    """
     axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
     for zipped in sweep.get("zip", []):
         axes.append(

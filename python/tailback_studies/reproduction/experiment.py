@@ -65,7 +65,9 @@ class Request:
     parts."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the requested number of seeds, or else `quick` or `every`."""
+        """Return the number of seeds that the user requested. Otherwise return `quick` for a quick
+        run, and `every` for any other run.
+        """
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every

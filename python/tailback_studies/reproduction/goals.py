@@ -16,7 +16,7 @@ E = TypeVar("E", bound=Entry)
 
 @dataclass(frozen=True)
 class Goal(Generic[E]):
-    """A goal for the values for which `belongs` is true."""
+    """A goal that applies to the values for which `belongs` returns true."""
 
     id: str
     """The name of the goal's row in the summary."""

@@ -50,7 +50,7 @@ def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str,
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """Return the smallest and the largest number as text. Empty without numbers."""
+    """Return a text with the smallest and the largest of these numbers. Empty without numbers."""
     ordered = sorted(values)
     if not ordered:
         return ""

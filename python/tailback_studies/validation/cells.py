@@ -64,7 +64,7 @@ class Measure:
 
     @cached_property
     def absolute(self) -> float:
-        """The simulator's mean minus the kernel's mean, in the unit of the measure."""
+        """The simulator's mean minus the kernel's mean, in the unit of the quantity."""
         return math.fsum(self.sim) / len(self.sim) - math.fsum(self.kernel) / len(self.kernel)
 
     @cached_property
@@ -86,8 +86,9 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The relative difference between the kernel's means over the first and the last half of
-        its seeds, scaled to a mean over all seeds."""
+        """The relative difference between two means on the kernel: over the first half of the
+        seeds, and over the last half. It is scaled to a mean over all seeds.
+        """
         half = len(self.kernel) // 2
         if not half:
             return None
@@ -277,8 +278,9 @@ def _log_ratio(summary: Summary) -> float | None:
 
 
 def _signals(summary: Summary) -> float | None:
-    """Return the sum of marks and drops. If an engine counts only one of them, return that
-    count."""
+    """Return the sum of marks and drops. If an engine counts only marks or only drops, return that
+    count.
+    """
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)
 

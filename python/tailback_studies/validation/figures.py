@@ -1,5 +1,6 @@
-"""Draws the errors of all scenarios, by kind of queue, and windows and queues over time on both
-engines."""
+"""Draws the errors of all scenarios, grouped by kind of queue. Also draws windows and queues over
+time on both engines.
+"""
 
 from __future__ import annotations
 
@@ -194,7 +195,7 @@ def _short(error: float) -> str:
 
 
 def traced(made: Validation) -> list[tuple[Cell, str]]:
-    """Return the scenarios to draw over time, and why each was chosen."""
+    """Return the scenarios to draw over time, and for each the reason why it was chosen."""
     by_key = {(c.queue, c.mix, c.rate_bit, round(c.rtt_s, 9)): c for c in made.cells}
     chosen = {by_key[key].id: (by_key[key], "always") for key in REPRESENTATIVE if key in by_key}
     told = {miss.cell.id: miss.cell for miss in made.misses if not miss.inside_noise}

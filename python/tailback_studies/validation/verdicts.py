@@ -18,8 +18,9 @@ from tailback_studies.validation.cells import Cell, Measure
 
 @dataclass(frozen=True)
 class Limit:
-    """A limit for the error of a quantity in each scenario, and the share of scenarios that must be
-    within it."""
+    """A limit for the error of a quantity in each scenario. A given share of the scenarios must be
+    within the limit.
+    """
 
     name: str
     """The criterion, as text."""

@@ -1,4 +1,4 @@
-"""Draws rates and windows for combinations of flows, relative to a fair share."""
+"""Draws the rates and windows that combinations of flows reach, relative to a fair share."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _normal_flag(
 
 
 def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[str, float]]]:
-    """Return row label, class and statistics of the normalised rate and window."""
+    """Return the label of the row, the class, and statistics of the normalised rate and window."""
     view = point.views[variant]
     total = sum(group.flows for group in view.groups.values())
     out = []

@@ -1,5 +1,6 @@
-"""Collects what the figures show: means over seeds of statistics, by sweep point, version and
-class."""
+"""Collects the data of the figures: statistics as means over seeds, for each sweep point, version
+and class.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class View:
 
     @cached_property
     def classes(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Statistics by class and quantity, as means over seeds."""
+        """Statistics for each class and quantity, as means over seeds."""
         by_class: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for part in run.summary.get("classes") or []:
@@ -41,7 +42,7 @@ class View:
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Statistics of the link's utilisation by all traffic."""
+        """Statistics of the share of the link that all traffic together uses."""
         queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
         return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
 

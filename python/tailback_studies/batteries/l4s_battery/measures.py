@@ -32,7 +32,8 @@ def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:
 
 
 def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Group]) -> float:
-    """Return a flow's window divided by the window of each flow if all windows were equal:
+    """Return a flow's window divided by the window that each flow would have if all windows were
+    equal:
 
     window / [C / (n_L / (q_L + RTT_L) + n_C / (q_C + RTT_C))].
     """
@@ -41,8 +42,9 @@ def normalised_window(window_bytes: float, link_mbit: float, groups: Iterable[Gr
 
 
 def over_seeds(stats: Sequence[Stat | None]) -> dict[str, float]:
-    """Return each percentile as the mean over seeds. Leave out a percentile if it has no value in
-    any run."""
+    """Return each percentile as the mean over seeds. Leave out a percentile that has no value in
+    any run.
+    """
     means: dict[str, float] = {}
     for rank in RANKS:
         values = [s[rank] for s in stats if s is not None and s.get(rank) is not None]

@@ -54,8 +54,9 @@ def show(experiment: Experiment, result: ReproduceResult) -> None:
 
 
 def _show_expectations(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print each prediction of the theory or the publication, with the measurement and whether they
-    agree."""
+    """Print each prediction of the theory or the publication. Also print the measurement, and
+    whether it agrees with the prediction.
+    """
     table = Table(title="Expectations", title_justify="left", box=None, pad_edge=False)
     for name in ("", "expected", "measured"):
         table.add_column(name)
@@ -81,7 +82,7 @@ def _percent(value: float | None) -> str:
 
 
 def _goal(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the goal for the errors of a group of values, and whether it is met."""
+    """Return the goal for the errors of a group of values, and whether the goal is met."""
     verdict = "holds" if row.get("holds") else "missed"
     if "within" in row:
         return f"{row['within']} of {row['cells']} {_limit(row.get('goal'))}".rstrip(), verdict

@@ -68,8 +68,8 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
-    """Return the seconds from the second flow's entry until Jain's index reaches the goal, and
-    whether it does. The index is computed from bytes delivered since the entry.
+    """Return how many seconds after the second flow's entry Jain's index reaches the goal, and
+    whether it ever does. The index is computed from bytes delivered since the entry.
 
     `samples` has both flows' delivered bytes, if already read.
     """
@@ -89,7 +89,7 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
 
 
 def samples_of(runs: Sequence[Run]) -> Iterator[pl.DataFrame]:
-    """Yield both flows' delivered bytes over time, for each run."""
+    """For each run, yield the delivered bytes of both flows over time."""
     return frames.each_series([run.stored for run in runs], DELIVERED)
 
 

@@ -59,7 +59,7 @@ def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
 
 
 def _random(period: int, seed: int) -> list[int]:
-    """Draw the numbers of the segments to mark, all with the same probability."""
+    """Draw at random the numbers of the segments to mark. Each segment has the same probability."""
     draw = random.Random(seed)
     at, out = 0, []
     for _ in range(MARKS):

@@ -18,7 +18,8 @@ CUBIC_BETA = 0.7
 
 
 def aimd_utilisation(beta: float, x: float) -> float:
-    """Return the share of the capacity used by one AIMD flow whose window falls from x to beta x.
+    """Return the share of the capacity that one AIMD flow uses if its window falls from x to beta
+    x.
 
     The window grows by one segment per RTT, and the queue lengthens the RTT. Assumptions: equal
     cycles with one reduction each, windows of many segments, and a busy link while more than one
@@ -35,7 +36,7 @@ def aimd_utilisation(beta: float, x: float) -> float:
 
 
 def cubic_utilisation(beta: float, x: float) -> float:
-    """Return the share of the capacity used by one CUBIC flow.
+    """Return the share of the capacity that one CUBIC flow uses.
 
     Its window is W = x (1 - (1 - beta) s^3), where s falls from 1 at the reduction to 0.
     """
@@ -66,7 +67,7 @@ class _Work:
 def utilisation_by_cycles(
     cc: str, beta: float, windows: Sequence[float], bdp: float, rtt_s: float, *, fast: bool = True
 ) -> float:
-    """Return the share of the capacity used by one flow with unequal cycles. `windows` are the
+    """Return the share of the capacity that one flow with unequal cycles uses. `windows` are the
     windows in segments at the measured reductions. In each cycle, the window grows from beta times
     one of these windows to the next.
 
@@ -120,8 +121,9 @@ def _climb(
 
 
 def reno_window(beta: float, p: float) -> float:
-    """Return the mean window of AIMD with an increase of 1 per RTT, if every 1/p-th segment is
-    marked."""
+    """Return the mean window of AIMD if the window grows by 1 per RTT and every 1/p-th segment is
+    marked.
+    """
     return math.sqrt((1 + beta) / (2 * (1 - beta) * p))
 
 

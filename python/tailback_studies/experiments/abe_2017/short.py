@@ -33,7 +33,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ShortPoint:
-    """Completion times over seeds, for a backoff factor and a flow size."""
+    """The completion times of all seeds for a backoff factor and a flow size."""
 
     cc: str
     queue: str
@@ -164,7 +164,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """Return the window before and the ssthresh after each reduction."""
+    """For each reduction, return the window before it and the ssthresh after it."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

@@ -1,5 +1,6 @@
-"""Measures gains and costs of a backoff factor, for a flow alone, beside a flow without ABE, and
-entering later."""
+"""Measures gains and costs of a backoff factor. The flow with this factor runs alone, beside a flow
+without ABE, or enters after another flow.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +88,7 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[Key, Job]]:
 
 
 def measured(planned: Sequence[tuple[Key, Job]], results: Sequence[Results]) -> list[TradeoffPoint]:
-    """Return all factors, with those on the Pareto front marked."""
+    """Return all factors, and mark the factors on the Pareto front."""
     cases: dict[tuple[str, str], dict[str, dict[float, list[Run]]]] = {}
     for ((cc, queue, kind), _), result in zip(planned, results, strict=True):
         for runs in result.groups():

@@ -68,7 +68,7 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_harm(self) -> bool:
-        """Whether the value is harm, which is computed from two rows, and not a time."""
+        """Whether the value is harm, which is computed from two rows. Other values are times."""
         return self.column.endswith("_harm")
 
     @property

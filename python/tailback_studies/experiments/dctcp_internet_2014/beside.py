@@ -138,8 +138,9 @@ def _agrees(cell: TableCell) -> Mark:
 
 
 def _same_miss(linux: TableCell, sim: TableCell) -> bool:
-    """Return whether the simulator also misses the criterion, with an error of the same sign as on
-    Linux."""
+    """Return whether the simulator also misses the criterion, and its error has the same sign as
+    the error on Linux.
+    """
     errors = (linux.error, sim.error)
     known = [error for error in errors if error is not None]
     return sim.status == "miss" and len(known) == 2 and known[0] * known[1] > 0

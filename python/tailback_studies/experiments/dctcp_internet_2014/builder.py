@@ -34,7 +34,7 @@ OCCUPANCY = "mean queue in BDP"
 
 @dataclass
 class DctcpMeasures:
-    """The measurements of one call of the experiment."""
+    """The measurements that one call of the experiment makes."""
 
     #: A frame for each batch, with a row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
@@ -90,7 +90,7 @@ class Builder:
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """Return the K/M at which both flows have equal rates, for one row of Table I."""
+        """For one row of Table I, return the K/M at which both flows have equal rates."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)

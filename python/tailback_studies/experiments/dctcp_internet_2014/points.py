@@ -400,7 +400,7 @@ def logs(ratios: Sequence[float | None]) -> list[float]:
 def _mean_at(
     frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
 ) -> float:
-    """Return another column's mean over seeds, interpolated at the crossing."""
+    """Return the value of another column at the crossing, interpolated from means over seeds."""
     means = []
     for value in xs:
         mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean
@@ -409,8 +409,9 @@ def _mean_at(
 
 
 def staircase(k: float, m: float) -> tuple[float, float]:
-    """Return the range of K/M for which the threshold K admits as many frames as with K = `k`
-    bytes."""
+    """Return the range of K/M in which the threshold admits the same number of frames as a
+    threshold of `k` bytes.
+    """
     frames = math.ceil(k / FRAME)
     return (frames - 1) * FRAME / (m * BDP), frames * FRAME / (m * BDP)
 

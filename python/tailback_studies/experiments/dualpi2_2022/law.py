@@ -92,7 +92,7 @@ def _law(run: Run, stored: Sequence[DualPi2Stored]) -> Law | None:
 
 
 def _probabilities(run: Run, stored: DualPi2Stored) -> list[float]:
-    """Return DualPI2's base probability p, sampled every second after the warm-up."""
+    """Return samples of DualPI2's base probability p, one for each second after the warm-up."""
     import polars as pl
 
     start = (BEFORE + left_out(run)) * 1e9

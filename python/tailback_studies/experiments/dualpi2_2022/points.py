@@ -55,7 +55,7 @@ _BYTES_PER_MBIT = 125_000.0
 
 @dataclass(frozen=True)
 class DualPi2Variant:
-    """Changes to the scenario files, and to the evaluation of the runs."""
+    """Changes to the scenario files and to the way in which runs are evaluated."""
 
     #: Options of the queue, by the queue's name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -142,8 +142,9 @@ def job(
 
 
 def left_out(run: Run) -> float:
-    """Return the start-up time that the publication leaves out, s: 4 s plus 40 times the larger
-    round-trip time."""
+    """Return the start-up time (in s) that the publication does not measure. It is 4 s plus 40
+    times the larger round-trip time.
+    """
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 
 
@@ -319,8 +320,9 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Return statistics over seconds of the link utilisation by all classes of the published row,
-    %."""
+    """Compute for each second the utilisation of the link (in %) by all classes of the published
+    row, and return statistics of these values.
+    """
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):
         (queue,) = stored.summary["queues"].values()

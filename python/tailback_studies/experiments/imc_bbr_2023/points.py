@@ -139,5 +139,5 @@ def _entry(
 
 
 def by_place(entries: Iterable[ImcEntry], kernel: str, quantity: str) -> dict[Place, ImcEntry]:
-    """Return the gains, or their signs, of a kernel by bottleneck."""
+    """Return a kernel's gains, or the signs of the gains, by bottleneck."""
     return {e.row.place: e for e in entries if e.row.kernel == kernel and e.quantity == quantity}

@@ -39,7 +39,7 @@ def drawn(names: Iterable[str], count: int) -> list[str]:
 
 
 def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
-    """Draw rates and delays of sce-2019 with one flow of CUBIC, Reno or DCTCP."""
+    """Choose rates and delays of sce-2019 for runs with one flow of CUBIC, Reno or DCTCP."""
     alone = [s for s in SETUPS if s.kind == "one-flow" and sce.stock(s)]
     every = {
         f"{setup.ccs[0]} {rate:g} {delay:g}": (setup, (rate, delay))
@@ -66,7 +66,7 @@ def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
 
 
 def dualpi2_runs(*, quick: bool) -> list[Run]:
-    """Draw runs of dualpi2-2022, half with PIE and half with FQ-CoDel."""
+    """Choose runs of dualpi2-2022: half with PIE and half with FQ-CoDel."""
     out: list[Run] = []
     for aqm in dualpi2.STOCK:
         runs = {

@@ -140,8 +140,8 @@ def published_names() -> frozenset[tuple[str, str]]:
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Return the row with the same flows in the opposite order, and the positions of `row`'s flows
-    in it.
+    """Find the row that has the same flows in the opposite order. Return this row, and the
+    positions of `row`'s flows in it.
 
     At equal round-trip times the order of two congestion controls does not matter, and two equal
     flows are interchangeable.

@@ -80,8 +80,9 @@ def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
 
 
 def twins() -> list[tuple[str, float]]:
-    """Compare experiments of S1 that the publication contains twice. Return for each flow the
-    queue, and the difference of its two published rates relative to the link's rate."""
+    """Compare experiments of S1 that the publication contains twice. For each flow, return its
+    queue, and the difference of its two published rates divided by the link's rate.
+    """
     known = published()
     out = []
     for row in S1:

@@ -143,14 +143,15 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the competitor's results: the results of the program, or of the second flow."""
+    """Return the results of the competitor, which is the program or the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 
 
 def _ended(run: Summary) -> float | None:
-    """Return when the program's client or server ended early, s. None if both ran until the end of
-    the run."""
+    """Return when the program's client or server ended early, s. Return None if both ran until the
+    end of the run.
+    """
     if not run.get("programs"):
         return None
     at = [one for one in run["programs"][0]["exit_s"].values() if one is not None]

@@ -17,7 +17,7 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 
 
 def _with(*ccs: str) -> Callable[[SceSetup], bool]:
-    """Return a function that tells whether a set-up has any of these congestion controls."""
+    """Return a function that returns whether a set-up has any of these congestion controls."""
     return lambda setup: bool(set(setup.ccs) & set(ccs))
 
 

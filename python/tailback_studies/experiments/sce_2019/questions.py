@@ -92,7 +92,9 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return how many errors rise and how many fall with an alternative, as text."""
+    """Return a text that says how many errors are larger, and how many smaller, with an
+    alternative.
+    """
     before, changed = _pair(found, reading)
     rise = fall = 0
     for _, kind, own in COLUMNS:
@@ -121,7 +123,9 @@ def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
 
 
 def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
-    """Return the median error of non-SCE flows beside SCE flows, by rate."""
+    """Return for each rate the median error of the flows that do not use SCE and compete with SCE
+    flows.
+    """
     texts = []
     for rate in (10.0, 50.0, 100.0):
         before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))

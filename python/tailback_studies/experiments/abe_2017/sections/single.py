@@ -17,7 +17,7 @@ SHOWN_RTT = 80.0
 
 
 def blocks(points: Sequence[single.SinglePoint], facts: Facts) -> list[Block]:
-    """Draw curves and distributions and a table for each queue."""
+    """For each queue, draw curves and distributions, and make a table."""
     out: list[Block] = []
     for setup in dict.fromkeys(p.setup for p in points):
         subset = [p for p in points if p.setup == setup]

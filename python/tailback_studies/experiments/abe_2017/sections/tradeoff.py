@@ -1,4 +1,4 @@
-"""Section: all gains and costs of each backoff factor."""
+"""Section: the gains and the costs of each backoff factor."""
 
 from __future__ import annotations
 

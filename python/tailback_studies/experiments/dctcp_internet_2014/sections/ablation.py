@@ -108,7 +108,7 @@ def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Va
 def difference_cells(
     base: list[dict[str, float]] | None, tried: list[dict[str, float]] | None
 ) -> list[Value]:
-    """Return differences from the chosen reading, seed by seed."""
+    """Return the differences from the results of the chosen reading, seed by seed."""
     if not base or not tried:
         return [None] * len(QUANTITIES)
     by_seed = {one["seed"]: one for one in base}
