@@ -56,11 +56,11 @@ fn done(outcome: &TrafficOutcome) -> &[Completion] {
         .done
 }
 
-/// The first request takes as long as on a new connection: a round-trip time to connect, another
-/// until the first data arrives, and two more for the second and third window. The 40th segment of
-/// the third window leaves 39 segment times after its first segment (tests/web.rs). The connection
-/// stays open, so the next request saves a round-trip time. If the connection was idle for seconds,
-/// it begins with the initial window again.
+/// The first request takes as long as on a new connection: one round-trip time to connect, another
+/// until the first data arrives, and two more for the second and the third window. The 40th segment
+/// of the third window leaves 39 segment times after its first segment (tests/web.rs). The
+/// connection stays open, so the next request saves a round-trip time. If the connection was idle
+/// for seconds, it begins with the initial window again.
 #[test]
 fn an_unused_connection_saves_a_round_trip_time() {
     let (rtt, slot_ns) = (Time::from_ms(10), 302_800);
@@ -91,11 +91,11 @@ fn an_unused_connection_saves_a_round_trip_time() {
     assert_eq!(outcome.traffic[0].sent_packets, done.len() as u64 * 70);
 }
 
-/// A request for one segment takes two round-trip times on a new connection, and one on an idle
-/// connection. There are 5 requests per round-trip time on average. So nearly every request finds
-/// an idle connection before its own new connection is open. (If connections became idle at random,
-/// the probability that none becomes idle within a round-trip time would be exp(-5) = 0.7 %. In
-/// fact they become idle in groups.)
+/// A request for one segment takes two round-trip times on a new connection, and one round-trip
+/// time on an idle connection. There are 5 requests per round-trip time on average. So nearly every
+/// request finds an idle connection before its own new connection is open. (If connections became
+/// idle at random, the probability that none becomes idle within a round-trip time would be exp(-5)
+/// = 0.7 %. In fact they become idle in groups.)
 #[test]
 fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let rtt = Time::from_ms(100);
@@ -119,8 +119,8 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     assert!(at_once > 0 && at_once < done.len());
 }
 
-/// Returns a source of requests at these times for responses of these sizes, which closes idle
-/// connections after each response.
+/// Returns a source of requests at these times, for responses of these sizes. The source closes
+/// idle connections after each response.
 fn listed(requests: &[(u64, u64)], rtt: Time, cc: &str) -> TrafficPlan {
     let mut source = web(Time::from_ms(1), 1000, rtt, Time::ZERO, cc);
     let times = requests.iter().map(|request| request.0);
@@ -136,9 +136,10 @@ fn listed(requests: &[(u64, u64)], rtt: Time, cc: &str) -> TrafficPlan {
 }
 
 /// After a response, the client closes connections that become ready before the next request (Go's
-/// `CloseIdleConnections`). The first connection serves the second request at 200 ms, and the second
-/// connection is ready at 250 ms, which is too late. So the third request, at 260 ms, needs a third
-/// connection. The first one is free at 300 ms, before the third is ready.
+/// `CloseIdleConnections`). The first connection serves the second request at 200 ms, and the
+/// second connection is ready at 250 ms, which is too late. So the third request, at 260 ms, needs
+/// a third connection. The first connection is free at 300 ms, before the third connection is
+/// ready.
 #[test]
 fn a_connection_that_is_ready_too_late_is_closed() {
     let rtt = Time::from_ms(100);
@@ -156,10 +157,10 @@ fn a_connection_that_is_ready_too_late_is_closed() {
     assert_eq!(took, [200, 150, 140]);
 }
 
-/// The server's host stores ssthresh only when the server closes. A slow start that does not know
-/// ssthresh ends with losses, one that knows it without. All data but the lost packets is the same.
-/// A server that closes late sends its FIN with a window that has shrunk below ssthresh, so its
-/// host learns nothing.
+/// The server's host stores ssthresh only when the server closes. If slow start begins without a
+/// stored ssthresh, it ends with losses. With a stored ssthresh, it ends without losses. Except for
+/// the lost packets, the data of both runs is equal. If a server closes late, its window has fallen
+/// below ssthresh when it sends the FIN, so its host stores no ssthresh.
 #[test]
 fn the_server_remembers_when_it_closes() {
     let requests = [(0, 4_000_000), (20_000, 4_000_000), (40_000, 4_000_000)];
@@ -190,7 +191,7 @@ fn the_server_remembers_when_it_closes() {
     assert_eq!(unknowing(Some(vec![Time::from_secs(10)])), 3);
 }
 
-/// A list of gaps or sizes ends the source.
+/// A source ends at the end of its list of gaps or sizes.
 #[test]
 fn a_list_sets_the_requests() {
     let requests: Vec<(u64, u64)> = (0..900).map(|i| (i * 7, 1000 + i)).collect();

@@ -1,4 +1,4 @@
-//! Captures of packets, in memory.
+//! Captures packets in memory.
 
 use tailback_engine::capture::{PacketEvent, PacketWriter};
 use tailback_engine::network::Network;
@@ -9,17 +9,18 @@ use crate::error::Error;
 
 /// Which packets a [`crate::Simulation`] captures.
 ///
-/// The capture is a pcapng file in memory, which Wireshark and tshark read. Each link has three
-/// interfaces: `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave the
-/// queue) and `NAME.drop` (packets that the link drops, with the cause as a comment). Times are in
-/// ns from the start of the run. The capture includes packets of the warm-up, which are not
+/// The capture is a pcapng file in memory. Wireshark and tshark can read such a file. Each link has
+/// three interfaces: `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave
+/// the queue) and `NAME.drop` (packets that the link drops, with the cause as a comment). Times are
+/// in ns from the start of the run. The capture includes packets of the warm-up, which are not
 /// included in other results.
 ///
 /// Packets have Ethernet, IPv4, and TCP or UDP headers with their ECN fields, but no payload.
 /// Packets of an endpoint appear as UDP, even if its stack creates IP packets itself.
 ///
-/// A capture takes about 100 bytes each time that a link sees a packet. After 20 million of them,
-/// further packets are only counted ([`crate::Results::captured`]).
+/// A packet is stored once for each interface that it passes, which takes about 100 bytes each
+/// time. After 20 million stored packets, further packets are only counted
+/// ([`crate::Results::captured`]).
 ///
 /// ```
 /// use tailback_sim::{Capture, Simulation};
@@ -58,7 +59,7 @@ impl Capture {
         Capture::default()
     }
 
-    /// Captures only at this link. Call this again for further links.
+    /// Captures packets only at this link. Call this again for further links.
     #[must_use]
     pub fn at(mut self, link: &str) -> Capture {
         self.links.push(link.to_owned());

@@ -1,13 +1,13 @@
-//! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
+//! Runs connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
 //! Requests use connections by the rules of the simulator (`network/reuse.rs`). A request is a
-//! segment of [`REQUEST`] bytes. After the handshake it is a packet of its own, whereas in the
-//! simulator the last packet of the handshake carries it.
+//! segment of [`REQUEST`] bytes. The guest sends the request as a separate packet after the
+//! handshake. In the simulator, the last packet of the handshake contains the request.
 //!
 //! A client closes an idle connection with a FIN, so that the server's host stores metrics of the
-//! destination. Linux stores them when the server has sent its FIN, too, and the client has
-//! acknowledged it. The client's host has no TIME_WAIT state, so the port is free at once. The FINs
-//! are short packets, which the simulator does not have.
+//! destination. Linux stores the metrics once the server has also sent its FIN and the client has
+//! acknowledged this FIN. The client's host has no TIME_WAIT state, so the port is free at once.
+//! The FINs are short packets. The simulator does not send them.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -29,20 +29,23 @@ const REQUEST: usize = 100;
 #[derive(Default)]
 pub struct Pool {
     waiting: VecDeque<Waiting>,
-    /// The slot of each idle connection, and when it became idle, ns. The latest is at the end.
+    /// The slot of each idle connection, and when it became idle, ns. The connection that became
+    /// idle last is at the end.
     unused: Vec<(usize, u64)>,
-    /// Number of requests so far, which numbers the requests.
+    /// Number of requests so far. The next request gets this number.
     requests: u64,
-    /// When a response is complete, connections that have been idle for this time are closed, ns.
+    /// How long a connection may stay idle, ns. Connections that have been idle for longer are
+    /// closed when a response is complete.
     idle_ns: u64,
-    /// Whether a connection that becomes ready is closed unless a request waits.
+    /// Whether a connection is closed if it becomes ready while no request waits.
     closes: bool,
-    /// The times at which the server will close, earliest first. `None` if it closes at once.
+    /// The times at which the server will close connections, in ascending order. `None` if the
+    /// server closes each connection at once.
     collect: Option<VecDeque<Time>>,
 }
 
 impl Pool {
-    /// Creates an empty pool. The server closes at these times, or at once.
+    /// Creates an empty pool. The server closes connections at these times, or at once.
     pub fn new(collect: Option<Vec<Time>>) -> Pool {
         Pool {
             collect: collect.map(VecDeque::from),
@@ -50,15 +53,15 @@ impl Pool {
         }
     }
 
-    /// Removes and returns the waiting request with this number or, if another connection serves
-    /// it, the oldest waiting request.
+    /// Removes and returns the waiting request with this number. If this request no longer waits,
+    /// because another connection serves it, uses the oldest waiting request instead.
     fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))
     }
 }
 
-/// A request, which waits or is served.
+/// A request that waits or is being served.
 #[derive(Clone, Copy)]
 pub struct Waiting {
     number: u64,
@@ -118,7 +121,7 @@ impl Requests<'_> {
         Ok(())
     }
 
-    /// Sends a request on a connection that serves no other.
+    /// Sends a request on a connection that serves no other request.
     fn begin(&mut self, index: usize, waiting: Waiting, now: u64, poll: &Poll) {
         let slot = &mut self.slots[index];
         let Some(client) = &slot.client else {
@@ -127,7 +130,7 @@ impl Requests<'_> {
         slot.flow.bytes = Some(slot.read + waiting.bytes);
         slot.turns.current = Some(waiting);
         slot.turns.asked += REQUEST as u64;
-        // The second call sets after how many bytes the client is woken.
+        // The second call sets the number of bytes after which the kernel wakes the client.
         let sent = client.send(&[0; REQUEST]);
         let read = tcp::read(&slot.flow, client, slot.read);
         if sent.is_err() || read.is_err() {
@@ -251,7 +254,7 @@ impl Requests<'_> {
             }
         }
         if turns.peer_closed_ns.is_some() {
-            // A server that has answered no request closes at once.
+            // If a server has not answered any request, it closes the connection at once.
             if (at_once || turns.heard == 0) && !turns.server_closing {
                 turns.server_closing = true;
                 let _ = server.finish();
@@ -268,8 +271,8 @@ impl Requests<'_> {
         }
     }
 
-    /// Closes the servers whose clients have closed, at the times at which this happens. Returns
-    /// when to call this again.
+    /// If a client has closed its connection, closes the server's end when it is due. Returns when
+    /// to call this function again.
     pub(super) fn collect(&mut self, now: u64, poll: &Poll) -> Option<u64> {
         let times = self.pool.as_mut()?.collect.as_mut()?;
         let due = times.partition_point(|at| at.ns() <= now);
