@@ -38,7 +38,9 @@ _OF_VERSION = ("run_id", "engine_version", "version", "files", "baseline")
 
 @dataclass(frozen=True)
 class BundleDifference:
-    """A file that differs between the bundle and the repeated run, and why."""
+    """A file that differs between the bundle and the repeated run, with the reason for the
+    difference.
+    """
 
     file: str
     why: str
@@ -66,7 +68,7 @@ class CheckedBundle:
 
     @property
     def same(self) -> bool:
-        """Whether no file is damaged and all results were reproduced."""
+        """Whether the check passed: no file is damaged, and all results were reproduced."""
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,7 +96,7 @@ def sha256(data: bytes) -> str:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a relative file name stays within its folder."""
+    """Return whether a relative file name refers to a file inside its folder."""
     path = PurePosixPath(name)
     plain = re.fullmatch(r"[^\\\x00-\x1f\x7f:]+", name) is not None
     return plain and not path.is_absolute() and ".." not in path.parts and not os.path.isabs(name)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Match:
-    """A flow, link or class, with the corresponding objects in all variants."""
+    """A flow, link or class of the baseline, with the corresponding objects of all variants."""
 
     name: str
     """The object's name in the baseline, or in its variant if the baseline does not have it."""

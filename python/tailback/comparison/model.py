@@ -452,7 +452,7 @@ def qualified(cell: Cell) -> str:
     """Return a quantity's name, such as `drops`. If flows and links both have this quantity, return
     it with the kind of object: `flow.drops`."""
     on = cell.metric.on
-    # Leave out flow metrics that only programs or sources of traffic have.
+    # Ignore flow metrics that only programs or sources of traffic have.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
     # A quantity of links or flows needs no prefix if only classes have it too.

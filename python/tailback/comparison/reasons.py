@@ -90,7 +90,7 @@ def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]
 
 
 def _names(runs: Sequence[Facts], kind: str) -> list[str]:
-    """List the names of all flows, or of all links, in the order of the scenario file."""
+    """List the names of all flows or of all links, in the same order as in the scenario file."""
     return list(
         dict.fromkeys(
             name

@@ -104,7 +104,7 @@ def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
 def _refuse_many_points(
     source: Path, results: Results, planned: Mapping[Key, Sequence[int]]
 ) -> None:
-    """Raise `InputError` if measured data is compared with a sweep of several points."""
+    """Raise `InputError` if a data file is compared with a sweep that has several sweep points."""
     if len(planned) > 1:
         hint = f", e.g. {results.points[0].path}" if results.points else ""
         raise InputError(

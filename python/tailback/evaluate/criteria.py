@@ -166,8 +166,9 @@ class Asked:
         note: str,
         results: Mapping[str, Results] | None = None,
     ) -> SectionResult:
-        """Return the section's result, with the attributes of the section and the ids of the
-        sweeps."""
+        """Return the section's result. It includes the attributes of the section and the ids of the
+        sweeps.
+        """
         sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
         return SectionResult(
             self.id,
@@ -192,8 +193,9 @@ class Asked:
         results: Mapping[str, Results],
         against: str = "",
     ) -> SectionResult:
-        """Return the section's result from a decision, with a figure of the values at all
-        sweep points."""
+        """Return the section's result for a decision. It includes a figure that shows the values at
+        all sweep points.
+        """
         note = _note(decision, points)
         result = self.result(
             decision.verdict, measure, decision.value, bound, decision.interval, note, results

@@ -21,7 +21,7 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Standard:
-    """A suite in which each section has a scenario to run, or cannot be decided by a run."""
+    """A suite of sections. Each section has a scenario to run, or no run can decide it."""
 
     suite: str
     kind: Literal["cc", "aqm"]

@@ -41,7 +41,7 @@ BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 
 @dataclass(frozen=True)
 class Request:
-    """What to evaluate: a subject and options."""
+    """A request for an evaluation: the subject and the options."""
 
     name: str
     """The name of the tested algorithm in the registry, in a plugin or in a kernel module."""
@@ -76,7 +76,7 @@ class Request:
 
 @dataclass(frozen=True)
 class SectionResult:
-    """A section of a standard: its requirement and its verdict."""
+    """The result of a section of a standard, with the section's requirement and the verdict."""
 
     id: str
     """The section's number, with a suffix if the section has several criteria: `5.1.1`,

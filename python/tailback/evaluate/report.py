@@ -110,8 +110,8 @@ def _table(evaluation: Evaluation) -> Table:
 
 
 def _notes(evaluation: Evaluation) -> list[Block]:
-    # Print notes of several lines unchanged: they have aligned columns, or are messages of failed
-    # runs.
+    # Print notes of several lines unchanged, because they have aligned columns or are messages of
+    # failed runs.
     return [Listing(note) if "\n" in note else Text(plain(note)) for note in evaluation.notes]
 
 

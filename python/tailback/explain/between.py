@@ -41,8 +41,9 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return by how much and how often a flow reduces its window in response to the queue's
-    signals."""
+    """Return by how much, and how often, a flow reduces its window in response to the queue's
+    signals.
+    """
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

@@ -73,8 +73,9 @@ def _told(told: dict[str, Any]) -> dict[str, float]:
 
 
 def modelled(flow: dict[str, Any]) -> list[str]:
-    """For a congestion control that sets its window from a model, say how often its window
-    recovered after a loss."""
+    """Some congestion controls set the window from a model. For such a control, say how often the
+    window recovered after a loss.
+    """
     restored, followed = reductions.restored(flow["reductions"]["groups"], words.LOSSES)
     if not followed:
         return []

@@ -79,8 +79,10 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """For the reductions with these reasons, return how many windows returned to their earlier size
-    before the next reduction. Also return for how many of the reductions this is known."""
+    """For the reductions with these reasons, return after how many of them the window returned to
+    its earlier size before the next reduction. Also return for how many of the reductions this is
+    known.
+    """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)
 

@@ -41,7 +41,7 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
         "why": end["why"],
         "cwnd": end["cwnd"],
         "rtt_ms": end["srtt_ns"] / 1e6,
-        # The queueing delay that the sender measures at the end of slow start.
+        # This is the queueing delay that the sender measures at the end of slow start.
         "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
         "lost": end["lost"],
         "settled": end["settled"],

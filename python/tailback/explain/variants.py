@@ -25,7 +25,8 @@ Key = tuple[str, int, str, str]
 class Reason:
     """A quantity in the explanations of runs that differs between the baseline and some variant.
 
-    The ranges of its values over seeds do not overlap, and the means differ by more than a minimum.
+    This means that the ranges of the values over seeds do not overlap, and that the means differ by
+    more than a minimum.
     """
 
     kind: str

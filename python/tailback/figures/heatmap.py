@@ -87,8 +87,9 @@ def heatmap(
 
 
 def _edges(frame: pl.DataFrame, column: str, name: str) -> tuple[pl.Expr, pl.Expr]:
-    """Return expressions for the lower and upper edge of the cell of each grid value in a
-    column."""
+    """Return expressions that give the lower and the upper edge of a cell, for each grid value in a
+    column.
+    """
     grid = sorted(float(v) for v in frame[column].unique())
     if len(grid) == 1:
         bounds = [grid[0] - 0.5, grid[0] + 0.5]

@@ -45,7 +45,7 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Yield every view with its own axes: a unit, or layers of units."""
+    """Yield every view that has its own axes. A view is a unit, or consists of layers of units."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)

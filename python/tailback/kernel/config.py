@@ -106,8 +106,8 @@ def values(dot_config: str) -> dict[str, str]:
 
 
 def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the options whose value in the finished .config differs from the fragment's value, by
-    fragment. An option is described by a text such as "CONFIG_X=m (is y)".
+    """For each fragment, return the options whose value in the finished .config differs from the
+    value in the fragment. An option is described by a text such as "CONFIG_X=m (is y)".
 
     If several fragments set an option, only the last one is checked.
     """

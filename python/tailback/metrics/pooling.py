@@ -25,7 +25,7 @@ RULE = (
 
 @dataclass(frozen=True)
 class Reading:
-    """The value of a metric in one run, or a lower bound."""
+    """The value of a metric in one run, or a lower bound of the value."""
 
     value: float | None
     at_least: float | None = None

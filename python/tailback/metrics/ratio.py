@@ -1,5 +1,6 @@
-"""Metric: throughput of one group of flows or programs, divided by the throughput of another
-group."""
+"""Metric: the mean throughput of one group of flows or programs, divided by the mean throughput of
+another group.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

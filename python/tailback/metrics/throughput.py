@@ -1,4 +1,4 @@
-"""Metric: total throughput of all flows and programs."""
+"""Metric: the sum of the throughputs of all flows and programs."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -268,7 +268,7 @@ def _largest(cell: Cell) -> float:
 
 
 def _values_of(cell: Cell, variant: str, baseline: str) -> str:
-    """Format the mean of the variant and of the baseline."""
+    """Format the means of the variant and of the baseline."""
     found = (cell.values.get(name) for name in (variant, baseline))
     return " against ".join(mean_text(value) if value else "\u2013" for value in found)
 

@@ -96,7 +96,7 @@ TIMED = ClockCell("cubic", "fifo", False, 10, 20)
 
 @dataclass(frozen=True)
 class ClockMeasures:
-    """What was measured in a scenario, with one value for each seed."""
+    """The quantities that were measured in a scenario, each with one value for each seed."""
 
     throughput_mbit: list[float]
     delay_mean_ms: list[float]

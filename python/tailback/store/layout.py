@@ -36,7 +36,7 @@ INDEX = "index.json"
 
 @dataclass(frozen=True)
 class PointRef:
-    """A sweep point and a seed, with the id of the run."""
+    """A planned run of a sweep: a sweep point, a seed, and the id of the run."""
 
     params: dict[str, float | str]
     labels: dict[str, str]

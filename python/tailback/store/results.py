@@ -412,7 +412,7 @@ class Results:
     def _refuse_unknown_distribution(
         self, frame: pl.DataFrame, quantity: str, flow: str | None, link: str | None
     ) -> None:
-        """Raise an error if no run has this distribution, flow or link."""
+        """Raise an error if no run has this distribution, this flow or this link."""
         self._refuse_unknown_part(frame, flow, link)
         if quantity not in frame["quantity"]:
             every = frames.histograms([point.stored for point in self.points])["quantity"]

@@ -26,7 +26,7 @@ _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 @dataclass(frozen=True)
 class GoalQuantity:
-    """The number for each run that a goal or a condition uses."""
+    """A quantity that a goal or a condition uses. It gives one number for each run."""
 
     text: str
     """The quantity as the user wrote it."""
@@ -118,7 +118,7 @@ class There:
         self.classes = list(dict.fromkeys(c for part in parts if (c := part.get("class"))))
 
     def named(self, metric: Metric) -> list[str]:
-        """Return the names of the flows, links or classes that have a metric."""
+        """Return the names of the flows, links or classes to which a metric applies."""
         match metric.on:
             case "link":
                 return self.links

@@ -34,7 +34,7 @@ def new_console(width: int | None = None) -> PlainConsole:
 
     `width` overrides the width of the terminal.
     """
-    # A table in a pipe or a file must not be cut to 80 columns.
+    # A table that is printed to a pipe or a file must not be cut to 80 columns.
     if width is None and not sys.stdout.isatty():
         width = UNLIMITED
     # Set a height, because without it Rich assumes 80 columns for a dumb terminal.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class TableQuantity(NamedTuple):
-    """A column of a table: its title, and the metric that it shows."""
+    """A column of a table, with its title and the metric that it shows."""
 
     title: str
     metric: Metric
@@ -147,7 +147,7 @@ def show(results: Results) -> None:
     Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
     """
     groups = results.groups()
-    # If each run has only one link, the link's numbers may be in the row of the first flow.
+    # If each run has only one link, the row of the first flow may also show the link's numbers.
     one_link = all(
         len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
     )
@@ -515,7 +515,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return a flow or source by its index, without building the list of `_senders`."""
+    """Return the flow or source with this index. Do not build the list of `_senders` for this."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]

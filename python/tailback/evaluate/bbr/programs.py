@@ -136,8 +136,9 @@ def unseen(case: Case, why: str) -> CaseResult:
 
 
 def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
-    """Return the result of a case from the first seed that fails, or from the first seed if none
-    fails."""
+    """Return the result of a case. It comes from the first seed that fails, or from the first seed
+    if no seed fails.
+    """
     judge, side = outside.JUDGES[case.id], outside.SIDES.get(case.id, case.side)
     findings = [(finding(judge, one), one) for one in seen]
     if not findings:
@@ -157,7 +158,7 @@ def finding(judge: outside.Judge, seen: Seen) -> Finding:
 
 
 def rows(seen: Seen, index: int) -> list[dict[str, float | str]]:
-    """Return what packets and qlog show around an interval, with a row for each 50 ms."""
+    """Return the data of packets and qlog around an interval, with a row for each 50 ms."""
     p, log = seen.packets, seen.log
     wanted = range(index - AROUND * EVERY, index + AROUND * EVERY + 1, EVERY)
     found: list[dict[str, float | str]] = []

@@ -18,8 +18,7 @@ GONE_ON = {"UP": ("UP", "REFILL"), "STARTUP": ("STARTUP",)}
 
 
 def judge(seen: Observed, state: int, word: str) -> Finding:
-    """Pass if the bounds and the state after the undo equal the bounds and the state before the
-    recovery.
+    """Pass if the undo restores the bounds and the state from before the recovery.
 
     `state` is the sender's congestion state during that recovery, and `word` names the recovery in
     the result."""

@@ -11,7 +11,9 @@ RTT_S = 0.05
 
 
 def _sent_per_round(run: Run) -> float | None:
-    """Return how many data packets a flow sends per round trip, on average over its whole time."""
+    """Return how many data packets a flow sends per round trip, averaged over the whole time in
+    which it runs.
+    """
     flows = measures.named(run, "subject")
     rounds = (flows[0]["to_s"] - flows[0]["from_s"]) / RTT_S
     packets = measures.mean(measures.at(flow, "packets") for flow in flows)

@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: the sender stops if all further feedback is lost."""
+"""RFC 9743 section 5.2: the sender stops if it receives no further feedback."""
 
 from __future__ import annotations
 

@@ -50,9 +50,10 @@ def _arrived_after_outage(run: Run) -> float | None:
 
 
 def _first_data(delivered: Sequence[tuple[float, float]]) -> float | None:
-    """Return when the first datagram with data arrived after the outage. An ACK that the sender
-    sends between two probes does not count, because the sender does not yet know that the outage is
-    over."""
+    """Return the time at which the first datagram with data arrived after the outage. An ACK that
+    the sender sends between two probes does not count, because the sender does not yet know that
+    the outage is over.
+    """
     before = measures.last_before(delivered, BACK_S)
     if before is None:
         return None
@@ -61,7 +62,9 @@ def _first_data(delivered: Sequence[tuple[float, float]]) -> float | None:
 
 
 def _logged_window(run: Run) -> str:
-    """Return the smallest window in a program's qlog within a round trip after the outage."""
+    """Return the smallest window that a program's qlog shows within one round trip after the
+    outage.
+    """
     [program] = measures.named(run, "subject")
     delivered = measures.series(run, "delivered_bytes")
     begun = next((when for when, value in delivered if value), 0.0)

@@ -71,15 +71,15 @@ def figure(section: str, sides: Mapping[str, Results], rtt_ms: float) -> list[Re
 
 
 def _points(run: Run, rtt_ms: float) -> list[tuple[float, float]]:
-    """Return the delay and goodput of each second for which both are known."""
+    """Return the delay and goodput of each second for which both values are known."""
     frame = run.series()
     delays = frame.filter(pl.col("quantity").str.ends_with(".delay_ms"))
     times = delays["time_ns"].unique().sort()
     if len(times) < 2:
         return []
     second = times[1] - times[0]
-    # Also take the sample before the first second, because the payload of a second is the
-    # difference between two samples.
+    # The payload of a second is the difference between two samples, so also take the sample before
+    # the first second.
     grid = pl.DataFrame({"time_ns": [times[0] - second, *times]})
     delivered = frame.filter(
         pl.col("quantity") == "delivered_bytes", pl.col("flow").is_not_null()

@@ -27,7 +27,7 @@ LIBRARY_PATH = (
 
 @dataclass(frozen=True)
 class View:
-    """A package root or container image, with the files that the scenario adds."""
+    """A package root or container image, together with the files that the scenario adds to it."""
 
     root: Path
     """The root of the packages, or the root of an image."""

@@ -27,7 +27,7 @@ RUG = 0.9
 
 @dataclass(frozen=True)
 class _Curves:
-    """Data rows of the curves, and whether they are samples or means."""
+    """The data rows of the curves, and whether the rows are samples or means."""
 
     rows: Rows
     end: float
@@ -349,7 +349,7 @@ def _pooled(
         elif row["n"] > 1 and row["deviation"]:
             half = t_quantile(row["n"] - 1) * row["deviation"] / row["n"] ** 0.5
             low, high = row["y"] - half, row["y"] + half
-            # If the mean is not negative, the interval ends at 0.
+            # If the mean is not negative, do not let the interval extend below 0.
             low = max(0.0, low) if row["y"] >= 0 else low
         where = {role: row[role] for role in ROLES}
         # Draw an interval's mean at the middle of the interval's samples.

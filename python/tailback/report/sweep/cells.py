@@ -175,7 +175,8 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
 
 def _is_read(metric: Metric, seeds: Sequence[Part]) -> bool:
     """Return whether a metric has a value or a lower bound for any of the seeds. Most parts have
-    few of the metrics, so this test saves most of the time of a large sweep."""
+    few of the metrics, so this test saves most of the time that a large sweep would need.
+    """
     value, at_least = metric.value, metric.at_least
     for part in seeds:
         if value(part) is not None or (at_least is not None and at_least(part) is not None):

@@ -41,7 +41,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Lost:
-    """Why a run has no result."""
+    """The reason why a run has no result."""
 
     kind: str
     """`panic` if the engine failed, `unfit` if this worker cannot execute the run, or
@@ -66,7 +66,9 @@ def versions(words: Sequence[str]) -> dict[str, str]:
 
 
 def play(order: Order) -> Answer:
-    """Execute a run. Return the content of the run's files, or why there is no result."""
+    """Execute a run. Return the content of the run's files, or the reason why the run has no
+    result.
+    """
     try:
         with _scratch() as scratch:
             scenario, run_ids = _read(order.recipe, scratch)

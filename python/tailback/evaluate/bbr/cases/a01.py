@@ -11,8 +11,9 @@ ROUNDS = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if three rounds without growth set full_bw_now and full_bw_reached, and lead to
-    DRAIN."""
+    """Pass if BBR, after three rounds without growth, sets full_bw_now and full_bw_reached and
+    enters DRAIN.
+    """
     trace = seen.trace
     ends = trace.of_state("DRAIN", "DOWN", "UP", "CRUISE", "REFILL")
     if not ends:

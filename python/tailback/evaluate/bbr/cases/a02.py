@@ -10,8 +10,9 @@ PLATEAU = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if a round with a high loss rate leads to DRAIN although the delivery-rate samples are
-    application-limited."""
+    """Pass if BBR enters DRAIN after a round with a high loss rate, although the delivery-rate
+    samples are application-limited.
+    """
     trace = seen.trace
     # DRAIN and DOWN end immediately if little is in flight, so the trace may show the next state
     # instead.

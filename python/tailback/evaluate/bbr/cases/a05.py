@@ -9,7 +9,7 @@ BOUND = 3.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if three rounds without growth lead from UP to DOWN."""
+    """Pass if BBR changes from UP to DOWN after three rounds without growth."""
     trace = seen.trace
     ups = [spell for spell in trace.of_state("UP") if trace.after(spell) is not None]
     if not ups:

@@ -20,7 +20,9 @@ SPAN_S = 1.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if losses lead to DOWN although the delivery-rate samples are application-limited."""
+    """Pass if BBR enters DOWN because of losses, although the delivery-rate samples are
+    application-limited.
+    """
     trace = seen.trace
     _, after = seen.at_event("UP")
     if after is None:

@@ -11,8 +11,9 @@ BURST = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if the gain is 0.90, and DOWN leads to CRUISE once the data in flight is below both
-    levels."""
+    """Pass if the gain is 0.90, and BBR changes from DOWN to CRUISE once the data in flight is
+    below both levels.
+    """
     trace = seen.trace
     for down in trace.of_state("DOWN"):
         after = trace.after(down)

@@ -23,7 +23,7 @@ def after_up(trace: StateTrace) -> float | None:
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if DOWN leads to REFILL after 2 to 3 s."""
+    """Pass if BBR changes from DOWN to REFILL after 2 to 3 s."""
     trace = seen.trace
     down, after = seen.at_event("DOWN")
     if down is None or after is None:
