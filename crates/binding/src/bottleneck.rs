@@ -12,8 +12,8 @@ use crate::{EnginePanic, InputError, ScenarioError};
 /// A simulated path, with the queues and the competing traffic of a scenario, through which the
 /// caller sends datagrams.
 ///
-/// The scenario must have one entry of [[programs]], to which the datagrams belong. Times are in ns
-/// of the caller's clock, which starts at 0. They must not decrease from call to call.
+/// The scenario must have one entry of [[programs]], to which the datagrams belong. All times are
+/// in ns on the caller's clock, which starts at 0. They must not decrease from call to call.
 #[pyclass(module = "tailback._native")]
 pub struct Bottleneck {
     inner: Mutex<Inner>,

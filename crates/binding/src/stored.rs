@@ -91,7 +91,7 @@ impl RunFolder {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Returns the JSON of the summary with at most `most` flows, and the number of flows left out.
+    /// Returns the JSON of the summary with at most `most` flows, and the number of omitted flows.
     fn brief<'py>(&self, py: Python<'py>, most: usize) -> PyResult<(Bound<'py, PyBytes>, usize)> {
         let found = py.detach(|| self.inner.brief(most)).map_err(raised)?;
         Ok((PyBytes::new(py, &found.0), found.1))

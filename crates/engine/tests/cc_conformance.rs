@@ -53,7 +53,7 @@ fn copied(option: &Opt) -> Opt {
     }
 }
 
-/// Tests every option of prague at both ends of its range, in version 0.7.
+/// Tests every option of prague at both ends of its range. The prague under test is version 0.7.
 #[test]
 fn version_0_7_of_prague_survives_anything_and_repeats() {
     let prague = *find(ENTRIES, "prague").expect("an entry");

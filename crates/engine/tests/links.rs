@@ -192,7 +192,7 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
     for (burst, mean_delay_ms) in [
         // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // With a burst of 1600 bytes, two packets leave at once. The next leaves 0.72 ms later,
+        // If the burst is 1600 bytes, two packets leave at once. The next leaves 0.72 ms later,
         // when tokens for 2 x 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
@@ -489,7 +489,7 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
 /// A time that is longer than any transfer below. In the worst case, 208 segments are sent one by
 /// one. With probability 1 - 0.9^6 = 0.47, a segment or its ACK is lost. This gives about 185
 /// timeouts (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120
-/// s, which also covers drops by full queues.
+/// s. This is enough, even if full queues drop further packets.
 const HORIZON: Time = Time::from_secs(100_000);
 
 /// The time at which traffic sources stop.

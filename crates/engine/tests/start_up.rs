@@ -1,4 +1,4 @@
-//! Tests what ends slow start, and how many packets its overshoot loses.
+//! Tests why slow start ends, and how many packets are lost because slow start overshoots.
 
 mod common;
 
@@ -55,7 +55,7 @@ fn hystart_leaves_within_the_round() {
     }
 }
 
-/// HyStart++ detects a queue by the RTT of segments that were sent a round earlier. So HyStart++
+/// HyStart++ detects a queue from the RTT of segments that were sent a round earlier. So HyStart++
 /// slows down at most one doubling too late, when the window is twice the path's capacity. Then the
 /// window grows by a quarter in each of five rounds, a factor of 3.05.
 #[test]

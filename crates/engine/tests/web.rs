@@ -168,7 +168,8 @@ fn every_packet_is_somewhere_and_every_request_is_answered() {
     }
 }
 
-/// The times and sizes of requests do not depend on the network, and are the same in a second run.
+/// The times and sizes of requests do not depend on the network. A second run has the same times
+/// and sizes.
 #[test]
 fn requests_are_those_of_the_source() {
     let source = web("web", "cubic", RTT, &[every(Time::from_ms(10))]);

@@ -66,8 +66,8 @@ pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 pub struct Gate {
     /// The device.
     pub device: Device,
-    /// The host from which the device receives: the index of the entry in `[[programs]]`, and 0 for
-    /// its sender's host or 1 for its receiver's host.
+    /// The host from which the device receives. The first number is the index of the entry in
+    /// `[[programs]]`. The second number is 0 for the sender's host, or 1 for the receiver's host.
     pub host: (usize, usize),
     /// Pairs of source and destination address. Packets with these addresses are accepted, and all
     /// other packets are dropped.
@@ -457,7 +457,7 @@ pub struct Link {
     pub scheduled_marks: Vec<u64>,
     /// Numbers of the data packets that the schedule drops, counted from 1.
     pub scheduled_drops: Vec<u64>,
-    /// Namespace of the schedule of marks and drops, which packets pass before the namespace of the
+    /// Namespace of the schedule of marks and drops. Packets pass it before the namespace of the
     /// queue. Packets are captured as they enter it.
     pub schedule_namespace: Option<usize>,
     /// The classes of flows whose first link is this link.

@@ -147,8 +147,8 @@ mod tests {
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// A reader that returns one byte at a time, is interrupted before each byte, and fails or ends
-    /// after the last byte.
+    /// A reader that returns one byte at a time and is interrupted before each byte. After the last
+    /// byte, it fails or ends.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

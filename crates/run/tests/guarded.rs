@@ -28,7 +28,7 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the scenarios as text. Each scenario consists of the keys of `[base]` and the keys of
-/// its own table, without keys that are set to "none". Values are copied verbatim, because the
+/// its own table. Keys that are set to "none" are omitted. Values are copied verbatim, because the
 /// order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();

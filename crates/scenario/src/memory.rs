@@ -45,7 +45,7 @@ const CAPTURED: u64 = 512;
 const UNLIMITED: u64 = 32 << 20;
 /// Bytes for a row of a time series or of the packet record.
 const ROW: u64 = 40;
-/// Bytes for a class of flows: a histogram of delays over ten powers of two.
+/// Bytes for a class of flows. It has a histogram of delays over ten powers of two.
 const CLASS: u64 = 84 << 10;
 /// Bytes for a sample of a class for `record.statistics`. The next two constants are for a link and
 /// for a flow.

@@ -48,7 +48,7 @@ pub struct Request<'a> {
     pub seeds: Option<u64>,
     /// Reads the files that the scenario refers to.
     pub loader: &'a Loader<'a>,
-    /// Finds and hashes files that only programs of the scenario read.
+    /// Finds and hashes files that only the scenario's programs read.
     pub files: &'a FileLoader<'a>,
     /// Finds and hashes root folders of programs.
     pub roots: &'a FileLoader<'a>,

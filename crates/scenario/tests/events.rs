@@ -299,8 +299,8 @@ fn a_rate_that_changes_equals_steps_of_the_rate() {
             }
             let queue = format!("queue = \"{}\"\n{more}", entry.name);
             let mut rates = vec![("500001us", "2Mbit"), ("1200ms", "30Mbit")];
-            // At the end of an outage, steps of a rate let Cake send before they change its rate;
-            // events do not. So test outages only with other queues.
+            // At the end of an outage, Cake may send before a step changes its rate, but not before
+            // an event changes its rate. So test outages only with other queues.
             if !shapes {
                 rates.insert(1, ("1s", "0bit"));
             }

@@ -101,7 +101,8 @@ fn bytes_and_the_receive_window_bound_the_estimate_too() {
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 
-/// Returns the estimated number of packets of a run, and the number that the simulator counts.
+/// Returns the estimated number of packets of a run, and the number of packets that the simulator
+/// counts.
 fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     let text = format!(
         "duration = \"6s\"\nseed = 1\nhost_jitter = \"5us\"\n[bottleneck]\nrate = \"50Mbit\"\n{link}\n\

@@ -739,8 +739,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Tests that equal runs have equal ids, however their scenarios are written. Ids differ if a value
-/// differs that may change a result or the recorded data.
+/// Tests that equal runs have equal ids, however their scenarios are written. Ids differ if the
+/// runs differ in a value that may change a result or the recorded data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();

@@ -140,8 +140,8 @@ fn the_measured_time_of_a_transfer_ends_with_its_last_data() {
     let measured = &program.measured;
     let ended = program.exit_s.receiver.expect("it is over");
     let completion = measured.completion_s.expect("it is over");
-    // The measured time ends when the last acknowledgement reaches the sender, half a round trip
-    // (10 ms) after the last datagram reaches the receiver.
+    // The measured time ends when the last acknowledgement reaches the sender. This is half a round
+    // trip (10 ms) after the last datagram has reached the receiver.
     assert!(
         (ended - measured.to_s - 0.99).abs() < 0.001,
         "{ended} {}",

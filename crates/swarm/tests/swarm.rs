@@ -171,8 +171,8 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 /// value is not drawn automatically, add it to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// The generator never writes these keys: keys for guest kernels, a metric of sweeps, the key
-    /// for plugins (which would have to be compiled), named paths, and the short form of
+    /// The generator never writes the following: keys for guest kernels, a metric of sweeps, the
+    /// key for plugins (which would have to be compiled), named paths, and the short form of
     /// `burst_loss`. Tests of the scenario crate compare named paths and short forms with the keys
     /// that they replace.
     const NOT_DRAWN: [&str; 8] = [

@@ -74,7 +74,8 @@ pub extern "C" fn lab_about() -> usize {
     answer(Lab::about())
 }
 
-/// Answers with JSON: every value in the scenario text of the input, with its position in the text.
+/// Answers with JSON that lists every value in the input's scenario text, with its position in the
+/// text.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_outline() -> usize {
     answer(Lab::outline(&input()))
@@ -141,7 +142,7 @@ pub extern "C" fn lab_series() -> usize {
     answer(LAB.with_borrow(Lab::series))
 }
 
-/// Answers with the rows of a series: times in s, then values, as 64-bit floats.
+/// Answers with the rows of a series: first all times (s), then all values, as 64-bit floats.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_rows(series: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.rows(series)))

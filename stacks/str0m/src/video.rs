@@ -27,7 +27,8 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// Number of bytes at the start of the payload that describe the packet.
+    /// Length of the description of the packet, bytes. The description is at the start of the
+    /// payload.
     const BYTES: usize = 8;
 
     /// Returns a payload of this length that starts with the description. The length is at least
@@ -110,8 +111,8 @@ impl Source {
     }
 }
 
-/// Collects frames, and the time that each complete frame took from the source to the arrival of
-/// its last packet.
+/// Collects frames. For each complete frame, stores the time from the source to the arrival of the
+/// frame's last packet.
 #[derive(Default)]
 pub(crate) struct Viewer {
     /// The incomplete frames, by number. For each of its packets, a frame stores whether the packet

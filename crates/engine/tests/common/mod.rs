@@ -145,7 +145,7 @@ pub fn run(mut network: Network) -> Outcome {
     network.finish()
 }
 
-/// Returns the mean window over the measured time, in segments, computed as throughput x RTT.
+/// Returns the mean window over the measured time, in segments. It is computed as throughput x RTT.
 pub fn mean_window(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     let seconds = (f.to_ns - f.from_ns) as f64 / 1e9;

@@ -386,7 +386,8 @@ fn received(slot: &Slot, info: &Info) -> (u64, u64) {
     (segments, full.saturating_sub(short))
 }
 
-/// Returns by how much the last packet of a response of `bytes` bytes is shorter than a full one.
+/// Returns the difference in bytes between a full packet and the last packet of a response of
+/// `bytes` bytes.
 fn short(flow: &Flow, bytes: u64) -> u64 {
     let mss = u64::from(flow.mss).max(1);
     bytes.div_ceil(mss) * mss - bytes

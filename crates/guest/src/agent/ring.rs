@@ -132,8 +132,8 @@ impl Ring {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
             // SAFETY: `offset` + SLOT lies within the mapping; the first word of a slot is its
-            // status, which shows whether the kernel or the agent may use the rest. The word is
-            // aligned, because slots and blocks are aligned to 64 bytes.
+            // status. The status shows whether the kernel or the agent may use the slot. The word
+            // is aligned, because slots and blocks are aligned to 64 bytes.
             unsafe {
                 let slot = self.memory.add(offset);
                 let status = AtomicU32::from_ptr(slot.cast());

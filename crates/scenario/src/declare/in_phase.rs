@@ -11,7 +11,8 @@ use crate::read::{Problem, Span};
 pub(crate) struct InPhase {
     /// Position in the file of the first such queue.
     pub queue: Span,
-    /// The suggested host jitter. `None` if it cannot be computed because no link has a rate.
+    /// The suggested host jitter. `None` if no link has a rate, because the jitter cannot be
+    /// computed then.
     pub jitter: Option<Time>,
 }
 

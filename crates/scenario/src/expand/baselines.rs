@@ -49,7 +49,8 @@ fn standard(plan: &Plan) -> Plan {
     plan
 }
 
-/// Returns the index of each run's baseline, or `None` if the run needs no baseline or has none.
+/// Returns the index of each run's baseline. An item is `None` if the run needs no baseline, or if
+/// the sweep has no baseline for it.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

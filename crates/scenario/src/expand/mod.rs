@@ -1,5 +1,5 @@
-//! Expands a sweep into points (combinations of swept values and seeds), each with its plan. An
-//! error that occurs at several sweep points is reported once.
+//! Expands a sweep into points (combinations of swept values and seeds), and makes a plan for each
+//! point. An error that occurs at several sweep points is reported once.
 
 mod asserts;
 mod axes;

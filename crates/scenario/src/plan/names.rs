@@ -1,5 +1,5 @@
-//! Assigns names to flows, sources and programs. A name is unique among them, and is the same at
-//! every sweep point.
+//! Assigns names to flows, sources and programs. All names are unique, and a flow has the same name
+//! at every sweep point.
 
 use std::collections::{HashMap, HashSet};
 

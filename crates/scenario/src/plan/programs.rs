@@ -202,7 +202,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// Returns the programs of an entry, from its kind and its own keys. Returns `None` after an error.
+/// Returns the programs of an entry. The entry's kind and its own keys determine them. Returns
+/// `None` after an error.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),

@@ -185,8 +185,8 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// Returns the scenario with flows and sources that start at different times, and with a different
-/// round-trip time for each flow.
+/// Returns the scenario after changing its times. All flows and sources get different start times,
+/// and all flows get different round-trip times.
 fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
     let mut root = scenario.clone();
     if jitter && ns_of(root.get("host_jitter")).unwrap_or_default() == 0 {

@@ -29,8 +29,8 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds with which a run must have the same result. If it has, the seed is assumed
-/// to have no effect.
+/// Number of other seeds with which a run must have the same result. If the results are equal for
+/// all these seeds, the seed is assumed to have no effect.
 const SEEDS: u64 = 2;
 /// Number of further seeds to try before a difference is reported. A rare random event may not
 /// happen with the first seeds.

@@ -75,7 +75,7 @@ fn check(scenario: &Table, seed: u64, _limits: &Limits) -> Check {
 /// The two parts of a sweep.
 struct Cut {
     parts: [Table; 2],
-    /// Whether all runs of the first part come before the runs of the second.
+    /// Whether all runs of the first part come before the runs of the second part.
     in_order: bool,
 }
 

@@ -236,8 +236,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// Generates the content of a file piece by piece. It consists of numbers from SplitMix64 (Steele,
-/// Lea and Flood 2014), seeded with a hash of the file's name.
+/// Generates the content of a file piece by piece. It consists of numbers from the generator
+/// SplitMix64 (Steele, Lea and Flood 2014). The seed is a hash of the file's name.
 struct Content {
     state: u64,
     left: u64,

@@ -126,7 +126,7 @@ impl Runner<'_> {
     /// Ends the programs. Call this last, after all measurements.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
         // Use a new poll. The main poll would report the sockets of flows again and again, because
-        // nothing reads them any more.
+        // the agent no longer reads from them.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;
