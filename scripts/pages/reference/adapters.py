@@ -74,7 +74,9 @@ def _kind(source: str) -> dict[str, Any]:
     assert name is not None
     match name[0]:
         case "Word":
-            return {"type": "word", "words": re.findall(r'"([^"]+)"', source)}
+            # A list that depends on the build repeats words. The page has those of all builds.
+            words = dict.fromkeys(re.findall(r'"([^"]+)"', source))
+            return {"type": "word", "words": list(words)}
         case "Int" | "Float" as kind:
             low, high = re.findall(r"(?:min|max): ([\d.]+(?: << \d+)?)", source)
             return {"type": kind.lower(), "min": _number(low), "max": _number(high)}
