@@ -118,8 +118,9 @@ def kernel_kit() -> Kit:
 
 @pytest.fixture(scope="session")
 def own_cache(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Yield a cache with the built guest kernel and the modules of the tests, and delete it
-    afterwards."""
+    """Yield a cache that contains the built guest kernel and the modules of the tests. Delete the
+    cache afterwards.
+    """
     cache = tmp_path_factory.mktemp("kit")
     folder = cache / "kits/own"
     folder.mkdir(parents=True)
@@ -213,7 +214,7 @@ def on_both_engines(scenario: str, out: Path, **changes: Any) -> list[tb.Run]:
 
 
 class Archive(apt.Apt):
-    """A fake apt archive. `held` has the versions of each package."""
+    """A fake apt archive. `held` maps each package to its versions."""
 
     def __init__(self, held: dict[str, list[str]]) -> None:
         self._held = held

@@ -1,7 +1,8 @@
 """Draws published values by hashes of their names, so that nobody can select values with good
 results.
 
-A table in the repository has the results of the drawn values, so that a diff shows if they change.
+A table in the repository contains the results of the drawn values, so that a diff shows changes of
+these results.
 """
 
 from __future__ import annotations

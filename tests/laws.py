@@ -4,8 +4,8 @@ and on Linux.
 One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
 early lost or marked packet ends slow start. After that packet, the link loses or marks every n-th
 packet, or each packet with probability p. For a probability, there are five runs with different
-random lists. Both engines use the same numbers. The number of packets in flight is the mean number
-of arrivals per round-trip time.
+random lists. On both engines, the link loses or marks packets with the same numbers. The number of
+packets in flight is the mean number of arrivals per round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
@@ -62,7 +62,7 @@ captures = false
 
 @dataclass(frozen=True)
 class Case:
-    """A congestion control, and the packets that the link loses or marks."""
+    """A case: a congestion control, and the packets that the link loses or marks."""
 
     cc: str
     signal: str
@@ -170,7 +170,7 @@ def windows(cases: Sequence[Case], engine: str, out: Path) -> dict[str, list[flo
 
 
 def mean(values: Sequence[float]) -> float:
-    """Return the mean over lists."""
+    """Return the mean over the random lists."""
     return math.fsum(values) / len(values)
 
 

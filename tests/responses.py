@@ -10,9 +10,10 @@ and the page:
 
 Known deviation: Linux acknowledges every segment while its receive window grows. In the simulator,
 the application reads data immediately. On the kernel engine, it leaves up to 256 KiB unread, and
-the window grows again after each read. So the first delayed ACK comes near segment 3050 on the
-kernel engine, and at segment 3096 in the simulator. After this ACK, the receivers acknowledge
-different pairs of segments, so the windows at a given time differ by one ACK."""
+the window grows again after each read. Therefore the first delayed ACK comes near segment 3050 on
+the kernel engine, but at segment 3096 in the simulator. After this ACK, the receivers acknowledge
+different pairs of segments, so the windows at a given time differ by one ACK.
+"""
 
 from __future__ import annotations
 
@@ -145,7 +146,7 @@ def changes(rows: Trace) -> Trace:
 
 @dataclass(frozen=True)
 class Difference:
-    """The differences between two traces."""
+    """The differences between two traces of the same scenario."""
 
     #: The first two rows that differ in more than their time, or None.
     first: tuple[Row, Row] | None

@@ -1,4 +1,4 @@
-"""Finds which modules of a Rust crate use which other modules, for tests of their dependencies.
+"""Finds which modules of a Rust crate use which other modules. Tests check these dependencies.
 
 A module that names an item declared in its folder's root (`mod.rs`) does not depend on a sibling.
 If the root only re-exports the item with `use`, the module depends on the module that declares the
@@ -177,7 +177,9 @@ def folders(crate: Mapping[RustPath, RustModule]) -> list[RustPath]:
 
 
 def graph(crate: Mapping[RustPath, RustModule], folder: RustPath) -> dict[str, set[str]]:
-    """Map each file in a folder, at any depth, to the other files in it that it uses."""
+    """Map each file in a folder, at any depth, to the other files in this folder that the file
+    uses.
+    """
     depth = len(folder)
     rooms: dict[str, set[str]] = {}
     for path, module in crate.items():

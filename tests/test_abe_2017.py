@@ -178,8 +178,8 @@ class Entered:
 
 
 def test_time_to_a_fair_share() -> None:
-    # The cumulative sums 90:10, 150:50, 200:100 and 240:160 have the Jain's indices 0.61, 0.8, 0.9
-    # and 0.96.
+    # For the cumulative sums 90:10, 150:50, 200:100 and 240:160, Jain's index is 0.61, 0.8, 0.9 and
+    # 0.96.
     run: Any = Entered([(90, 10), (60, 40), (50, 50), (40, 60)])
     assert enter.time_to_share(run) == (4.0, True)
     never: Any = Entered([(90, 10)] * 20)
@@ -205,7 +205,7 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # A factor of 0.8 has the same gain as 0.7, and is worse in all other numbers.
+        # A factor of 0.8 gives the same gain as a factor of 0.7, and is worse in all other numbers.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]

@@ -246,7 +246,7 @@ def small(
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:
-    """Return for every flagged value its quantity, and the name of its flow or class."""
+    """For every flagged value, return its quantity and the name of its flow or class."""
     return {(cell.name, cell.quantity) for cell, _, _ in found.flagged()}
 
 
@@ -291,8 +291,8 @@ def test_a_beta_of_cubic_of_75_percent_is_found(tmp_path: Path) -> None:
         seeds=20,
         rtts={"50ms": "6s"},
     )
-    # In this variant a loss reduces the window less, so the queue is below its target for less
-    # time.
+    # In this variant, a loss reduces the window by less, so the queue's delay is below its target
+    # for a shorter time.
     [difference] = [
         cell.differences["new"]
         for cell in found.cells

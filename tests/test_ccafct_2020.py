@@ -226,7 +226,7 @@ def test_goals_and_misses() -> None:
     assert (spread_of_harm.cells, spread_of_harm.within) == (18, 0)
     assert times.cells == 27
     assert harm.cells == 18
-    # The set-up was changed after the first comparison, so no value is held out any more.
+    # The set-up was changed after the first comparison, so no value counts as held out any more.
     assert times.blind == 0
     missed = truth.missed(entries)
     assert {e.row.competitor for e in missed} >= {"cubic", "prague"}

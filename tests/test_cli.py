@@ -255,7 +255,7 @@ def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) 
     title, head, row = on_a_terminal("run", first, "--out", tmp_path / "results", columns=100)
     names = re.split(r"\s{2,}", head)
     assert len(set(names)) == len(names) == len(row.split())
-    # Every column names its unit, except for counts and names.
+    # Every column names its unit, except columns of counts and names.
     counts = {"retrans", "drops", "marks"}
     assert all(re.search(r" (ms|%)$|^Mbit/s$", name) for name in set(names[2:]) - counts), names
     assert max(map(len, (title, head, row))) <= 100

@@ -89,7 +89,7 @@ def _command(file: Path, cluster: Cluster, out: Path) -> subprocess.Popen[str]:
 
 
 def _kept(out: Path) -> dict[str, bytes]:
-    """Return the files of runs, without the leftovers of killed processes."""
+    """Return the files of runs. Leave out files that killed processes have left behind."""
     return {name: data for name, data in contents(out).items() if "/." not in name}
 
 

@@ -41,7 +41,8 @@ def test_quantiles_of_students_t(freedom: int, t95: float) -> None:
 
 @pytest.mark.parametrize("size", [3.0, 1e6, -3.0])
 def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
-    # With two degrees of freedom P(|T| > t) = 1 - t / sqrt(2 + t^2), about 1 / t^2 for large t.
+    # With two degrees of freedom, P(|T| > t) = 1 - t / sqrt(2 + t^2), which is about 1 / t^2 for
+    # large t.
     found = paired([0.0, 0.0, 0.0], [size - 1, size, size + 1])
     assert found is not None
     t = 3**0.5 * abs(size)
@@ -89,7 +90,8 @@ def test_welch_difference_of_students_sleep_data() -> None:
 
 
 def test_a_relative_difference_has_the_spread_of_both() -> None:
-    # The variant is exactly 1.1 times the baseline for each seed, so the ratio has no spread.
+    # For each seed, the variant's value is exactly 1.1 times the baseline's value, so the ratio has
+    # no spread.
     base = [10.0, 11.0, 12.0]
     found = paired(base, [1.1 * x for x in base])
     assert found is not None

@@ -91,7 +91,7 @@ def test_options_of_a_subject_follow_its_name(tmp_path: Path) -> None:
     request = Request("codel:target=10ms,limit=50p", RunOptions(out=tmp_path))
     codel = subject.resolve("aqm", request)
     assert codel.value == {"aqm": "codel", "target": "10ms", "limit": "50p"}
-    # The buffer in the user's options takes precedence over the section's buffer.
+    # If the user's options set a buffer, it takes precedence over the section's buffer.
     placed = codel.with_options("aqm", limit="165p", ecn=True)
     assert placed == {"aqm": "codel", "target": "10ms", "limit": "50p", "ecn": True}
     against = subject.resolve("cc", replace(request, name="bbr3:draft=06", against="bbr3"))
@@ -166,7 +166,8 @@ def test_background_flows_are_harmed_by_bbr_and_harm_it(tmp_path: Path) -> None:
     options = RunOptions.of(out=tmp_path, seeds=5, progress=False)
     harm, beside = suites.evaluate("cc", Request("bbr", options, quick=True, parts=parts)).sections
     assert (harm.verdict, beside.verdict) == ("worse", "worse")
-    # In a deep buffer, BBR keeps the queue delay below LEDBAT's target, so LEDBAT does not yield.
+    # In a deep buffer, BBR keeps the queue delay below LEDBAT's target delay, so LEDBAT does not
+    # yield.
     assert beside.note.startswith("queue limit 4bdp: bbr 9.")
     cubic = evaluated(tmp_path, Subject("cubic", "cubic"), *parts)
     assert cubic == dict.fromkeys(parts, "no worse")
@@ -232,7 +233,7 @@ def test_harm_is_less_what_the_incumbent_does_to_itself(tmp_path: Path) -> None:
     harms = [flow["harm"]["subject"]["throughput"] for flow in flows]
     assert harms == pytest.approx(by_subject, abs=0.02)
     assert found.ci95[0] > 0.05
-    # In the run "alone" the competitor sends nothing.
+    # In the run "alone", the competitor sends no data.
     assert all(
         run.summary["flows"][1]["throughput_mbit"] in (0, None) for run in results["cubic, alone"]
     )

@@ -98,7 +98,8 @@ def test_equal_share_of_a_staircase() -> None:
     assert found.utilisation == pytest.approx(0.9 + 0.01 * 5.75)
     assert found.occupancy == pytest.approx(0.1 * 5.75)
     assert found.n == 3
-    # The crossings of the three seeds are 0.01 frames apart. t is 4.303 with 2 degrees of freedom.
+    # Neighbouring crossings of the three seeds differ by 0.01 frames. With 2 degrees of freedom, t
+    # is 4.303.
     frames = found.ci95 / (pts.FRAME / (m * pts.BDP)) if found.ci95 else 0.0
     assert frames == pytest.approx(4.302653 * 0.01 / math.sqrt(3), rel=1e-6)
 
@@ -200,7 +201,9 @@ def test_frames_on_linux_are_those_of_the_paper() -> None:
 
 
 def test_engines_stand_side_by_side() -> None:
-    """The report marks misses on Linux that the simulator shares, in the same direction."""
+    """The report marks a miss on Linux if the simulator misses the same criterion in the same
+    direction.
+    """
     parts = ("table1", "fig10")
     both = measured(parts)
     low = pl.col("utilisation") - 0.05

@@ -64,7 +64,7 @@ class Packet:
 
     @property
     def ecn(self) -> int:
-        """ECN field of the IP header."""
+        """The ECN field of the IP header."""
         return self.header[15] & 3
 
     @property
@@ -119,7 +119,7 @@ def read(path: Path) -> dict[str, list[Packet]]:
 
 
 def run(tailback: Tailback, folder: Path, text: str, *args: str) -> tuple[dict[str, Any], str]:
-    """Run a scenario. Return the summary and the run id."""
+    """Run a scenario. Return the summary of the run, and the run's id."""
     (folder / "packets.toml").write_text(text, encoding="utf-8")
     done = tailback("run", "packets.toml", "--json", *args)
     assert done.returncode == 0, done.stderr
@@ -216,8 +216,8 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check that the capture could be from the sender. Data must come before the queue, and each
-    ACK after its data.
+    """Check that the capture could be from the sender. In the capture, data must not have passed
+    the queue yet, and each ACK must come after its data.
 
     Return the last acknowledged number of each flow.
     """

@@ -75,7 +75,7 @@ def changed(summary: Json, place: tuple[Any, ...], value: Any) -> dict[str, Any]
 
 def test_the_summary_has_what_is_declared(summary: Json) -> None:
     assert summary["traffic"][0]["completions"]["bins"]
-    # Each traffic source has only the fields of its kind. Together they have all fields.
+    # Each traffic source has only the fields of its kind. All sources together have all fields.
     known = {key for source in summary["traffic"] for key in source}
     assert known == {field.name for field in fields.inside("traffic")}
     assert all("chunks" in flow for flow in summary["flows"])

@@ -327,7 +327,7 @@ def measured(**changes: Any) -> dict[str, Any]:
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }
     for name, (early, late) in RATES.items():
-        # Samples of unequal length: 1 s of start-up at one rate, then 3 s at another.
+        # The samples have unequal lengths: 1 s of start-up at one rate, then 3 s at another rate.
         ends = ((5.25, 0.25), (6.0, 0.75), (8.0, 2.0), (9.0, 1.0))
         raw[name] = [
             {"t": T0 + end, "dur": dur, "val": early if end <= 6 else late} for end, dur in ends
@@ -375,7 +375,7 @@ def write(file: Path, data: object) -> Path:
 
 
 def values(made: Comparison) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return mean and n by name, quantity and column."""
+    """Return the mean and n of each value, keyed by name, quantity and column."""
     return {
         (cell.name or cell.kind, cell.quantity): {
             column: (found.mean, found.n) for column, found in cell.values.items()

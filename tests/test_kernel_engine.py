@@ -255,7 +255,8 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
 
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
-    # Results vary much between seeds. The long flow gets 1.6 to 3 Mbit/s on either engine.
+    # The results of this scenario vary much between seeds. The long flow gets 1.6 to 3 Mbit/s on
+    # either engine.
     text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
@@ -356,8 +357,8 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # The run has 6,900 gaps of 2.9 ms with a standard deviation of 1.2 ms, so their mean has an
-        # error of 0.5 %.
+        # The run has 6,900 gaps. Their mean is 2.9 ms and their standard deviation 1.2 ms, so the
+        # mean has an error of 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -706,7 +707,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     text = SCENARIO + '[[traffic]]\nkind = "cbr"\nrate = "4Mbit"\n'
     queue: dict[str, object] = {"aqm": aqm} if aqm == "fifo" else {"aqm": aqm, "ecn": True}
     if aqm in ("fifo", "red"):
-        # RED's buffer must not fill, because captures cannot show that a marked packet was then
+        # RED's buffer must not fill. Captures cannot show that a packet was first marked and then
         # dropped.
         queue["limit"] = "40p" if aqm == "fifo" else "400kb"
     watched, _ = one(tmp_path, text, bottleneck__queue=queue)

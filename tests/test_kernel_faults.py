@@ -23,7 +23,7 @@ from tailback.kernel.kit import Kit
 
 
 def leftovers(out: Path) -> list[str]:
-    """Return the leftovers in the folder of runs."""
+    """Return the files that are left in the folder of runs."""
     return [path.name for path in (out / "runs").glob(".*")]
 
 

@@ -45,7 +45,7 @@ back  = ["up.back"]
 
 @pytest.fixture(scope="module")
 def of_both(tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
-    """Return the latency results of both engines, the simulator's first."""
+    """Return the latency results of both engines. The results of the simulator come first."""
     out = tmp_path_factory.mktemp("latency")
     found = []
     for engine in ("sim", "kernel"):

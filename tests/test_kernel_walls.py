@@ -45,8 +45,9 @@ PROBES = 54
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """Compile the launcher, the probes and a program that disables single confinements, in a folder
-    open to all users."""
+    """Compile the launcher, the probes and a program that disables single confinements. The folder
+    is open to all users.
+    """
     folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
     folder.chmod(0o755)
     here = ROOT / "python/tailback/kernel"
@@ -139,7 +140,7 @@ def launch(
     user: int | None,
     mode: str = "seccomp",
 ) -> tuple[int, str]:
-    """Run the probes under the launcher. Return its exit status and output."""
+    """Run the probes under the launcher. Return the launcher's exit status and output."""
     words: list[object] = [programs / "launch", os.getpid(), MIB, confined, mode]
     words += ["-r", machine.folder / "kit"]
     words += ["-x", programs / "plain", "-w", machine.folder / "work", "--", programs / "plain"]
@@ -219,7 +220,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces, root's number of processes is not limited.
+    # Without namespaces, the number of processes that root may have is not limited.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])

@@ -49,8 +49,9 @@ class Fake:
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return values of every published row with the published rates. Only the first flow's rate is
-    larger by `off`, as a share of the link's rate."""
+    """Return values of every published row with the published rates. The first flow's rate is
+    larger by `off`, which is a share of the link's rate.
+    """
     known = layout.published()
     results = []
     for row in layout.ROWS:

@@ -268,7 +268,7 @@ def write_measurements(folder: Path, results: Results) -> None:
 
 @pytest.fixture(scope="session")
 def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return what the browser shows after each step."""
+    """Return the contents that the browser shows after each step."""
     del built
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -283,7 +283,7 @@ def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 
 
 def first_id(text: str) -> str:
-    """Return the native run id of a scenario."""
+    """Return the run id that a native run of a scenario gets."""
     return _native.load(text.encode(), "a.toml").points[0].run_id
 
 

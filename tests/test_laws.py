@@ -24,7 +24,7 @@ def test_the_simulators_window_is_that_of_linux(
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
     # The largest allowed difference is the half-width of Linux's confidence interval over the
-    # lists, or one segment if that is larger.
+    # lists, but at least one segment.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 

@@ -385,7 +385,7 @@ def test_plots_draw_what_is_defined(results: tb.Results, kind: str) -> None:
             own = sorted(by_seed.values())
             shown = drawn_values(results, metric, kind, where)
             if kind in ("cdf", "ccdf"):
-                # A CCDF ends before the largest value, because no value exceeds it.
+                # A CCDF ends before the largest value, because no value exceeds the largest value.
                 inner = [one for one in own if kind == "cdf" or one < own[-1]]
                 for one in inner:
                     assert any(x == pytest.approx(one, rel=1e-5, abs=1e-9) for x in shown), (
@@ -440,7 +440,7 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Ware et al. define harm as the loss divided by the better value."""
+    """Ware et al. define harm as the loss divided by the better of the two values."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),

@@ -25,7 +25,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 
 
 def shown(value: Any) -> str:
-    """Return what a notebook displays for the value of a cell."""
+    """Return the output that a notebook displays for the value of a cell."""
     if isinstance(value, alt.TopLevelMixin):
         bundle = value._repr_mimebundle_()
         assert isinstance(bundle, dict)
@@ -35,7 +35,7 @@ def shown(value: Any) -> str:
 
 
 def run_cell(source: str, names: dict[str, Any], file: str) -> str | None:
-    """Run a cell, and return what it displays."""
+    """Run a cell, and return the output that it displays."""
     module = ast.parse(source, file)
     last = module.body[-1] if module.body else None
     if not isinstance(last, ast.Expr):

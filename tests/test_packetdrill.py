@@ -60,7 +60,7 @@ def test_the_kernels_scripts_are_as_the_table_says(
         those = [v for name, v in verdicts.items() if name.startswith(f"tcp_{kind}")]
         assert those
         assert set(those) == {"pass"}, kind
-    # A script counts as passed only if it has a check that could fail.
+    # A script counts as passed only if it contains a check that could fail.
     for script in told["scripts"]:
         judged = script["assertions"] + script["fields"]
         if script["verdict"] == "pass":

@@ -109,7 +109,8 @@ def test_flows_alike_are_compared_in_order_of_throughput() -> None:
     assert len(THROUGHPUT.misses(found)) == 2
     (miss,) = misses([found])
     assert (miss.limit, miss.count) == (THROUGHPUT, 2)
-    # Many flows are compared in four parts. Five flows make parts of 1, 1, 1 and 2 flows.
+    # Many flows are compared in four parts. Five flows are divided into parts of 1, 1, 1 and 2
+    # flows.
     many = alone([summary(5.0, 1.0, 4.0, 2.0, 3.0)], [summary(*[3.0] * 5)], ("reno",) * 5)
     assert [m.sim for m in many.of("order")] == [(1.0,), (2.0,), (3.0,), (4.5,)]
     # Flows on different hosts are not identical, so they are not sorted by throughput.

@@ -178,14 +178,14 @@ OF_A_MANIFEST: dict[str, Callable[[dict[str, Any]], object]] = {
 
 
 def _other_run(run: Path) -> None:
-    """Replace the contents of a run's folder with the contents of the sweep's other run."""
+    """Replace the contents of a run's folder with the contents of the other run of the sweep."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.rmtree(run)
     shutil.copytree(others[0], run)
 
 
 def _other_timing(run: Path) -> None:
-    """Replace the wall times of a run with the wall times of the sweep's other run."""
+    """Replace the wall times of a run with the wall times of the other run of the sweep."""
     others = [p for p in run.parent.iterdir() if p.name != run.name and not p.name.startswith(".")]
     shutil.copy(others[0] / "timing.json", run / "timing.json")
 
@@ -201,7 +201,9 @@ OF_A_RUN: dict[str, Callable[[Path], object]] = {
 
 
 def kinds() -> dict[str, Callable[[Path], object]]:
-    """Return a function for every kind of damage, by name. It damages a folder of results."""
+    """Return a function for every kind of damage, keyed by name. The function damages a folder of
+    results.
+    """
     found: dict[str, Callable[[Path], object]] = {}
 
     def add(name: str, damage: Callable[[Path], object], place: Callable[[Path], Path]) -> None:
@@ -237,7 +239,7 @@ def _index(root: Path) -> Path:
 
 
 def _open() -> int:
-    """Read the results through the Python API, like a notebook."""
+    """Read the results through the Python API, as a notebook does."""
     import tailback
     from tailback.errors import InputError
 

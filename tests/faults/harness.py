@@ -44,7 +44,7 @@ MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 @dataclass(frozen=True)
 class Command:
-    """A command to disturb, and the commands to run before it."""
+    """A command that tests disturb, and the commands that must run before it."""
 
     name: str
     args: Sequence[str]
@@ -87,7 +87,7 @@ class Ended:
 
 @dataclass
 class Prepared:
-    """A command with the folder in which it starts, and the results without a disturbance."""
+    """A command, the folder in which it starts, and its results without a disturbance."""
 
     command: Command
     place: Path

@@ -95,7 +95,7 @@ def main() -> int:
 
 
 def tell(name: str, tries: int, what: str, wrong: list[str]) -> None:
-    """Print a line for the command, and a line for each error found."""
+    """Print a line for the command, and a line for each error that was found."""
     print(f"{name:14} {tries:5} tries, {what}, {len(wrong)} found", flush=True)
     for line in wrong:
         print(f"    {line}", flush=True)
