@@ -152,7 +152,7 @@ def _built(cache: Path, release: str | None) -> Path | None:
 
 
 def kernel_hash(identity: str, fragments: Sequence[config.Fragment]) -> str:
-    """Return the identity of a compiled kernel: a hash of its source and configuration."""
+    """Return the identity of a compiled kernel, which is a hash of its source and configuration."""
     return _digest({"recipe": RECIPE, "source": identity, "config": config.recipe(fragments)})
 
 

@@ -17,7 +17,7 @@ _UNITS = (("s", 1.0), ("min", 60.0), ("h", HOUR_S), ("days", 24 * HOUR_S))
 
 
 class Estimated(Protocol):
-    """What an engine must provide to estimate costs."""
+    """The functions that an engine must provide so that costs can be estimated."""
 
     def cpu_s(self, packets: int) -> float:
         """Estimate the CPU time in s of a run, from the packets over all its links."""

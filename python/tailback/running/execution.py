@@ -190,8 +190,8 @@ def _missing(
     """Return the runs that are not stored, each once. The longest runs come first, so that all
     threads finish at about the same time.
 
-    Each process orders runs of equal cost differently, so that two processes running the same sweep
-    share the work.
+    Each process puts runs of equal cost in a different order. Two processes that run the same sweep
+    therefore share the work.
     """
     # Runs with plugins need the `Store` class of the compiled module that contains the plugins.
     stores: dict[ModuleType, _native.Store] = {_native: folder}

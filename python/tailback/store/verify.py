@@ -21,7 +21,7 @@ KINDS = ("runs", "sweeps", *REPORTS)
 
 @dataclass
 class Count:
-    """Numbers of intact and damaged entries of one kind."""
+    """The numbers of intact and of damaged entries of one kind."""
 
     whole: int = 0
     damaged: int = 0

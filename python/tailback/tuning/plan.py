@@ -44,7 +44,7 @@ Values = Mapping[str, Word]
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """Everything that a search needs."""
+    """The plan of a search: all data that the search needs."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]

@@ -283,7 +283,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """Yield the largest errors beyond their limits."""
+    """Yield the largest of the errors that exceed their limits."""
     for section, table in whole.tables(r"^(Errors beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -299,8 +299,7 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown. Leave out empty columns, and columns that would make the table too
-    wide."""
+    """Yield a table in Markdown. Leave out columns that are empty or too wide."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

@@ -203,8 +203,9 @@ def number(measure: Measure, engine: str) -> str:
 
 
 def shared(validation: Validation) -> Table | None:
-    """Show how many flows are slow in each scenario of hashed queues, because they share a
-    queue."""
+    """If a hash assigns flows to queues, some flows share a queue and are slow. Show how many flows
+    are slow in each such scenario.
+    """
     columns = [
         *left("scenario"),
         *right("flows", "slow in the simulator", "in the kernel", "expected"),
@@ -239,7 +240,7 @@ def _slow(run: Run) -> float:
 
 
 def cost(validation: Validation) -> Table:
-    """Show the runs and their cost."""
+    """Show the number of runs and their cost."""
     columns = [
         *left("group"),
         *right("scenarios", "measured", "runs", "simulator", "kernel", "together"),

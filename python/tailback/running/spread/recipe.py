@@ -30,7 +30,7 @@ class ScenarioRecipe:
 
 
 def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
-    """Collect what another process needs to read a scenario."""
+    """Collect the data that another process needs to read a scenario."""
     if scenario.plugins:
         raise InputError(
             f"{scenario.file}: plugins are compiled where they are used and are not sent to a "

@@ -57,7 +57,7 @@ def scenario(
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
-    """Return the jobs, each with its congestion control and queue."""
+    """Return the jobs. Each comes with its congestion control and its queue."""
     every = seeds if seeds is not None else 3 if quick else SEEDS
     out = []
     for cc, queue in CASES[:1] if quick else CASES:

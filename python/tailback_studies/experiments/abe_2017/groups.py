@@ -58,7 +58,7 @@ class GroupPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], Job]]:
-    """Return the jobs, each with the two congestion controls and the queue."""
+    """Return the jobs. Each comes with its two congestion controls and its queue."""
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out = []
     for abe, standard, queue in CASES[:3] if quick else CASES:

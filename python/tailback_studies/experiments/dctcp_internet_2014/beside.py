@@ -62,7 +62,7 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines, and how far the engines differ in the figures."""
+    """Show Table I on both engines. Also show by how much the engines differ in the figures."""
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)
@@ -153,7 +153,7 @@ def _alike(linux: TableCell, sim: TableCell) -> Value:
 
 
 def _figures(measured: DctcpMeasures) -> Iterator[list[Value]]:
-    """Yield a row for each figure that has runs on both engines."""
+    """For each figure that has runs on both engines, yield a row."""
     for title, batch, keys in FIGURES:
         frames = [frames.get(batch) for frames in (measured.frames, measured.simulated)]
         if any(frame is None for frame in frames):

@@ -75,7 +75,7 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """Show the published rows with the largest errors for each statistic."""
+    """For each statistic, show the published rows with the largest errors."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
@@ -126,7 +126,7 @@ def recorder(found: Found, facts: Facts) -> Table | None:
 
 
 def overload_rates(found: Found, facts: Facts) -> Table | None:
-    """Show the rates of the flows in L and in C in overload, for each variant of Prague."""
+    """For each variant of Prague, show the rates of the flows in L and in C during overload."""
     archive = "pcdualpi2_res_overload"
     cells = [_cells(found.get(name, ()), archive) for name in _PRAGUES]
     runs = list(dict.fromkeys(run for run, _ in cells[0]))
@@ -192,8 +192,9 @@ def active(found: Found, facts: Facts) -> Table | None:
 def retransmissions(
     runs: Sequence[Run], results: Sequence[Iterable[DualPi2Stored]], facts: Facts
 ) -> Table | None:
-    """Show TCP's packets, retransmissions and timeouts in overload, by class. Values are means over
-    seeds."""
+    """Show TCP's packets, retransmissions and timeouts in overload, by class. The values are means
+    over seeds.
+    """
     rows: list[list[Value]] = []
     for run, stored in zip(runs, results, strict=True):
         if run.archive.kind != OVERLOAD:

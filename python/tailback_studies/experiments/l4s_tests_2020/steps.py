@@ -68,7 +68,7 @@ def quick(table: str) -> tuple[StepCase, ...]:
 
 
 def job(case: StepCase) -> Job:
-    """Return a job with one seed, because the publication has one run."""
+    """Return a job with one seed, because the publication shows only one run."""
     return Job(made(case), {}, 1)
 
 

@@ -26,7 +26,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim, with its rows that are both published and measured."""
+    """A claim, with those of its rows that are both published and measured."""
 
     claim: Claim
     published: Sequence[Cells]

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack with its default or another congestion control."""
+    """A QUIC stack, with its default congestion control or another one."""
 
     kind: str
     """The `kind` of the stack's ready-made program in a scenario."""
@@ -128,8 +128,9 @@ def places(link: Link) -> Iterator[QuicPlace]:
 
 @dataclass(frozen=True)
 class Pair:
-    """A TCP flow of the kernel and its competitor: a QUIC stack, or a second such TCP flow if
-    `stack` is None."""
+    """A TCP flow of the kernel, and its competitor. The competitor is a QUIC stack, or another TCP
+    flow of the kernel if `stack` is None.
+    """
 
     place: QuicPlace
     stack: Stack | None

@@ -192,7 +192,7 @@ def fig9(builder: Builder) -> Section | None:
 
 @dataclass(frozen=True)
 class RidgePoint:
-    """The parameters at which both flows get the same rate, for one Min_Thresh_DCTCP."""
+    """For one Min_Thresh_DCTCP, the parameters at which both flows get the same rate."""
 
     point: dict[str, Any] | None
     """Point of the ridge in the figure: Max_Prob divided by Reno's Max_Prob, and 1 divided by

@@ -1,4 +1,4 @@
-"""Figures 5 and 6: the step threshold."""
+"""Figures 5 and 6: results with a step threshold."""
 
 from __future__ import annotations
 
