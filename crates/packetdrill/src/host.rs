@@ -32,7 +32,7 @@ const OUR_MSS: u32 = 1460;
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
-/// Bytes of the AccECN option in each segment, if all segments have this option.
+/// Length of the AccECN option in each segment, bytes, if all segments have this option.
 const ACCECN_LEN: u32 = 12;
 
 #[derive(Clone, Debug)]
@@ -408,8 +408,8 @@ impl Host {
         self.sender.set_rwnd(self.window / u64::from(self.mss));
     }
 
-    /// Updates the window as Linux's `tcp_ack_update_window` does. A packet that has a smaller
-    /// window and acknowledges nothing new is treated as old and does not change the window.
+    /// Updates the window as Linux's `tcp_ack_update_window` does. If a packet has a smaller window
+    /// and acknowledges nothing new, it is treated as old and does not change the window.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {

@@ -7,8 +7,8 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Kernel scripts that fail for a known reason, each with its reason. The module comment of the
-/// simulator's TCP lists each of these deviations from Linux.
+/// Kernel scripts whose failure has a known reason, each with this reason. The module comment of
+/// the simulator's TCP lists each of these deviations from Linux.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "In the simulator an ACK has room for three SACK blocks, or for two SACK blocks and the \

@@ -14,7 +14,7 @@ use crate::verdict::{Beyond, Category, Judged, Verdict};
 use crate::words::{describe, told};
 
 const TOLERANCE: Time = Time::from_ms(4);
-/// Longest wait for a packet that may arrive at any time according to the script (`*`).
+/// Maximum time to wait for a packet if the script permits any arrival time (`*`).
 const PATIENCE: Time = Time::from_secs(10);
 
 enum Stop {

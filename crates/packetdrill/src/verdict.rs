@@ -1,4 +1,4 @@
-//! The result of a script, and the reasons why a script may not apply to the simulator.
+//! Declares the results of a script, and the reasons why a script may not apply to the simulator.
 
 /// Why a script does not apply to the simulator. If there are several reasons, the first in this
 /// order is reported, because it explains the script best.

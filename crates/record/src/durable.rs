@@ -103,7 +103,7 @@ fn dirty_kib() -> u64 {
     dirty_in(&found).unwrap_or(u64::MAX)
 }
 
-/// Returns the amount of unwritten data in the text of `/proc/meminfo`.
+/// Parses the text of `/proc/meminfo`. Returns the amount of data that is not written to disks yet.
 fn dirty_in(meminfo: &str) -> Option<u64> {
     let mut lines = meminfo.lines();
     let amount = lines.find_map(|line| line.strip_prefix("Dirty:"))?;

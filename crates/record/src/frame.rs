@@ -185,7 +185,7 @@ impl Options {
     }
 }
 
-/// Writes the headers of a TCP segment into `out`, after emptying `out`.
+/// Empties `out`, then writes the headers of a TCP segment into `out`.
 pub fn tcp(envelope: &Envelope, segment: &Segment<'_>, out: &mut Vec<u8>) {
     debug_assert!(segment.options.len().is_multiple_of(4));
     let header = TCP + segment.options.len();
@@ -204,7 +204,7 @@ pub fn tcp(envelope: &Envelope, segment: &Segment<'_>, out: &mut Vec<u8>) {
     out[at + 16..at + 18].copy_from_slice(&folded(sum).to_be_bytes());
 }
 
-/// Writes the headers of a UDP datagram into `out`, after emptying `out`.
+/// Empties `out`, then writes the headers of a UDP datagram into `out`.
 pub fn udp(envelope: &Envelope, out: &mut Vec<u8>) {
     start(envelope, 17, UDP, out);
     let at = out.len();

@@ -201,7 +201,7 @@ impl Histogram {
         }
     }
 
-    /// Returns block, slot and count of the buckets that have values, in ascending order.
+    /// Returns block, slot and count of each bucket that has values, in ascending order.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let mut carried = self.carried.iter().peekable();
         let rows = self.row.iter().enumerate();
@@ -266,7 +266,7 @@ impl Histogram {
         })
     }
 
-    /// Returns lower bound, width and count of the buckets that have values, in ascending order.
+    /// Returns lower bound, width and count of each bucket that has values, in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.filled().map(|(block, slot, n)| {
             let (lower, width) = bounds(block, slot);

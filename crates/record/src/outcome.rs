@@ -70,7 +70,7 @@ pub struct FlowOutcome {
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// RTT samples, ns: one for each ACK of data that was never retransmitted.
+    /// RTT samples, ns. Each ACK of data that was never retransmitted gives one sample.
     pub rtt: Histogram,
     /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
@@ -90,7 +90,7 @@ pub struct FlowOutcome {
     pub chunks: Option<Box<Completions>>,
 }
 
-/// Sums over the samples of a sender, until all its data is delivered.
+/// Sums over a sender's samples. The samples end when all data of the sender is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
     /// Number of samples.

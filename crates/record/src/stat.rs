@@ -44,8 +44,8 @@ impl Stat {
     /// Returns the statistics of some numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Compute the mean and the standard deviation before the values are sorted, so that the
-        // values are added in the order in which they were measured.
+        // Compute the mean and the standard deviation before sorting. The values are then added in
+        // the order in which they were measured.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();

@@ -582,7 +582,7 @@ fn a_size_that_depends_on_the_point_labels_its_axis_as_written() {
 #[test]
 fn set_wins() {
     let text = format!("{SMALL}[sweep]\n\"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\"]\n");
-    // `--set` reads bare words as strings and anything else as TOML, and creates missing tables.
+    // `--set` reads a bare word as a string, and any other text as TOML. It creates missing tables.
     let scenario = load_set(
         &text,
         &[

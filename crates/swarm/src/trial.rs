@@ -74,7 +74,7 @@ impl Default for Limits {
 /// of segments needs more memory than a trial may use.
 const STANDSTILL: u64 = 5_000_000;
 
-/// Number of events after which a trial checks the time and the progress of a run.
+/// Number of events between two checks of a run's time and progress.
 const SLICE: u64 = 4096;
 
 /// Upper limit for the memory of event rows, bytes. Each row needs 20 bytes, in buffers that grow

@@ -141,7 +141,7 @@ impl<'a> Kits<'a> {
     }
 
     /// Names the built guest kernels that have a feature, for an error message. If no built guest
-    /// kernel has it, names the first release with it.
+    /// kernel has the feature, names the first release with this feature.
     pub fn with(&self, since: Option<&str>, has: impl Fn(&Kit) -> bool) -> Option<String> {
         let found = self.all.iter().filter(|kit| has(kit));
         let found: BTreeSet<&str> = found.map(Kit::release).collect();

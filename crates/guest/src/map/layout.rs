@@ -19,7 +19,7 @@
 //! long, and follow the keyword `dev`.
 //!
 //! As in the simulator, half of the round-trip time is before the first link of the route. The
-//! other half is after the receiver, before the first link of the return route.
+//! other half is between the receiver and the first link of the return route.
 
 mod programs;
 
@@ -345,9 +345,9 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && has_tcp && !joins {
-                // With this limit, TCP sends each segment as a packet of its own. Without it, TCP
-                // joins segments even if the device's offloads are off. The kernel then separates
-                // the segments as they leave the device.
+                // With this limit, TCP sends each segment as a packet of its own. Without the
+                // limit, TCP joins segments even if the device's offloads are off. The kernel then
+                // separates the segments as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));

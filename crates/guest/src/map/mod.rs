@@ -56,7 +56,8 @@ use refuse::Refusals;
 /// Name of the kernel module for scheduled marks and drops, and of its qdisc.
 const SCHEDULE: &str = "tbsched";
 
-/// Largest number of marks, and of drops, that the module accepts (`TBSCHED_MAX`).
+/// The module accepts at most this number of marks, and at most this number of drops
+/// (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
 const MOST_ENDS: usize = 60_000;

@@ -1,6 +1,6 @@
-//! Records the account of a run, which explains the run's results. The account records what each
-//! sender waited for, every reduction of a sender's window, which flows filled a queue, and when
-//! packets were dropped and marked. `tailback explain` reads it.
+//! Records the account of a run, which explains the run's results. For each sender, the account
+//! records what the sender waited for, and every reduction of its window. It also records which
+//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads it.
 //!
 //! Every run records this account, so recording must take very little time and memory. The account
 //! counts reductions by reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops
@@ -642,7 +642,8 @@ mod tests {
         assert_eq!(source.limited_ns[Limit::Cwnd as usize], 90 + 80);
         assert_eq!(source.counts[Reason::Ece as usize], 4);
         assert_eq!(source.counts[Reason::Timeout as usize], 0);
-        // An account without events during the warm-up stores no separate counters.
+        // If there were no events during the warm-up, the account stores no separate counters for
+        // the warm-up.
         let mut idle = Account::default();
         idle.end_warmup(0);
         assert_eq!(idle.before, None);

@@ -87,9 +87,8 @@ impl ClassSamples<'_> {
         rates.collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns each flow's rate in each interval of its measured time, byte/s, and the flow's
-    /// window, bytes. The window is rate x (mean queue delay of the class in this interval + the
-    /// flow's base RTT).
+    /// Returns each flow's rate (byte/s) and window (bytes) in each interval of its measured time.
+    /// The window is rate x (mean queue delay of the class in this interval + the flow's base RTT).
     pub fn rates_and_windows(&self, class: &ClassOutcome) -> Vec<(f64, f64)> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {

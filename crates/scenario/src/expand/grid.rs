@@ -1,4 +1,4 @@
-//! Expands a sweep into the combinations of its values, without seeds.
+//! Expands a sweep into the combinations of its values. Seeds are not part of a combination.
 
 use tailback_engine::plan::{Plan, Refusal};
 
@@ -125,7 +125,7 @@ pub(super) fn runs(
     }
 }
 
-/// Estimates the number of values in the file of a combination.
+/// Estimates how many values the file has for one combination.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
     // Add the length of each swept key's path, because every combination also contains a copy of

@@ -54,7 +54,7 @@ pub(crate) fn expand(
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each sweep point, so first remove `[sweep]`, which may have long
+    // The tree is copied for each sweep point. So first remove `[sweep]`, because it may have long
     // lists.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");

@@ -138,9 +138,9 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Removes options of a queue at random until the remaining options are valid together, because
-    /// some options exclude each other. With a small probability, stops while the combination is
-    /// still invalid.
+    /// Some options of a queue exclude each other. Removes options at random until the remaining
+    /// options are valid together. With a small probability, stops while the combination is still
+    /// invalid.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;

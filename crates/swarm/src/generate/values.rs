@@ -48,8 +48,8 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us, because a run
-/// spends nearly all its time on a queue whose timer fires more often.
+/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. If a queue's
+/// timer fires more often, a run spends nearly all its time on this timer.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);

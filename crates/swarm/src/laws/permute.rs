@@ -38,7 +38,7 @@ pub(super) const LAW: Law = Law {
 /// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 
-/// Impairments that hold packets, or delay several packets to the same time.
+/// Impairments that hold packets, or delay several packets until the same moment.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
 /// Draws a scenario with at least two flows. The invariant does not apply to some of these

@@ -26,7 +26,7 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan with every congestion control and every queue, so that a guest kernel can be checked
+/// A plan with every congestion control and every queue. With this plan, a guest kernel is checked
 /// against all of them.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
