@@ -121,7 +121,7 @@ Value = float | int | str | Mark | None
 
 @dataclass(frozen=True)
 class Table:
-    """A table of numbers, texts and verdicts."""
+    """A table whose cells are numbers, texts and verdicts."""
 
     id: str
     title: str

@@ -42,7 +42,7 @@ OF_SOURCES = (
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a sweep: a sweep point and a seed."""
+    """One run of a sweep, at one sweep point and with one seed."""
 
     params: dict[str, float | str]
     #: The values of `params` as written in the scenario file, e.g. "10Mbit".

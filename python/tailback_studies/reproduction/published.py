@@ -299,7 +299,7 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown. Leave out columns that are empty or too wide."""
+    """Yield a table in Markdown. Leave out empty columns, and columns that would not fit."""
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

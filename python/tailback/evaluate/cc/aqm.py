@@ -1,4 +1,4 @@
-"""RFC 9743 section 7.1: queues with active management."""
+"""RFC 9743 section 7.1: throughput through queues with active management."""
 
 from __future__ import annotations
 

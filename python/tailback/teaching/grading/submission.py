@@ -142,7 +142,7 @@ def _is_open(key: str, opens: Sequence[str]) -> bool:
 
 
 def _closed_in(value: Any) -> str | None:
-    """Return a forbidden key inside a value."""
+    """Return the first forbidden key inside a value."""
     match value:
         case Mapping():
             for key, inner in value.items():

@@ -11,7 +11,9 @@ WATCHED_S = 2.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if data after an idle time sets idle_restart and BBR skips PROBE_RTT."""
+    """Pass if BBR sets idle_restart when it sends data after an idle time, and if it skips
+    PROBE_RTT.
+    """
     trace = seen.trace
     idle = [i for i, at in enumerate(trace.times) if at < RESUMED_S]
     resumed = list(trace.between(RESUMED_S, RESUMED_S + WATCHED_S))
