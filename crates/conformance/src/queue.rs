@@ -411,9 +411,10 @@ pub fn conforms(entry: &'static Entry<Build>) {
     serves_a_long_overload(entry);
 }
 
-/// Runs random sequences of arrivals, departures, waits, and changes of the rate and of options, with
-/// random options at the start. Every packet must leave once or be dropped once, in order, with its
-/// ECN field unchanged or marked. Two runs with the same seed must give the same result.
+/// Runs random sequences of arrivals, departures, waits, and changes of the rate and of options,
+/// with random options at the start. Every packet must leave once or be dropped once. Packets must
+/// leave in order, and their ECN field must be unchanged or marked. Two runs with the same seed
+/// must give the same result.
 pub fn conserves_packets_order_and_ecn(entry: &'static Entry<Build>) {
     let config = ProptestConfig {
         cases: 300,

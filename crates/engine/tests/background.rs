@@ -29,7 +29,7 @@ fn beside(packets: u64, flows: &[(&str, &[(&'static str, Value)])]) -> Outcome {
     run(network(&p))
 }
 
-/// A single LEDBAT flow fills the link, with a queue whose delay equals LEDBAT's target.
+/// A single LEDBAT flow fills the link. The delay of the queue equals LEDBAT's target.
 #[test]
 fn the_queue_is_as_long_as_the_target() {
     for target in [Time::from_ms(25), Time::from_ms(100)] {

@@ -294,8 +294,8 @@ fn dctcp_response_to_random_marks() {
             [1, 2, 3, 4, 5].map(|seed| dctcp_under_random_marks(p, i64::from(bits), seed, 120));
         let mean = runs.iter().sum::<f64>() / 5.0;
         let variance = runs.iter().map(|w| (w - mean) * (w - mean)).sum::<f64>() / 4.0;
-        // The confidence interval uses Student's t at 99 % with four degrees of freedom (five
-        // runs). Add one segment, because delayed ACKs and PRR round differently.
+        // The confidence interval is computed with Student's t at 99 %. Five runs give four degrees
+        // of freedom. Add one segment, because delayed ACKs and PRR round differently.
         let interval = 4.604 * (variance / 5.0).sqrt() + p;
         let what = format!("W p, p = {p}, alpha of {bits} bits");
         within(&what, mean, law, interval / law);
@@ -533,8 +533,8 @@ fn little() {
     );
 }
 
-/// A transfer delivers exactly its size. The transfer takes the time of the handshake, plus slow
-/// start with rounds of 10, 20, 40, ... segments.
+/// A transfer delivers exactly its size. The duration of the transfer is the handshake plus slow
+/// start, in which the rounds have 10, 20, 40, ... segments.
 #[test]
 fn a_transfer_completes_in_the_rounds_of_slow_start() {
     let mut f = flow("f", "reno", Time::from_ms(100), &[]);

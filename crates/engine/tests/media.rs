@@ -192,7 +192,8 @@ fn a_video_adapts_to_the_link() {
     assert!(fixed.stalled_ns > adapts.stalled_ns);
 }
 
-/// Counters start at the end of the warm-up, and datagrams that a link duplicates are counted once.
+/// Counters start at the end of the warm-up. If a link duplicates a datagram, the datagram is
+/// counted once.
 #[test]
 fn copies_and_the_warm_up_do_not_count() {
     let mut twice = wire(10_000_000);

@@ -109,7 +109,8 @@ fn a_request_takes_a_connection_that_falls_idle_before_its_own_is_open() {
     let done = done(&outcome.traffic[0]);
     assert!(done.len() > 2800);
     let least = rtt.ns();
-    // At the link, where a packet takes less than 0.3 ms, it may wait for other packets.
+    // A packet may have to wait at the link for other packets, each of which takes less than 0.3
+    // ms.
     let slack = 3_000_000;
     let took = || done.iter().map(|one| one.took_ns);
     assert!(took().all(|took| (least..2 * least + slack).contains(&took)));

@@ -63,7 +63,8 @@ fn summary(rows: &[Row]) -> String {
     )
 }
 
-/// Formats a table: script, verdict, number of packets, fields and assertions checked, reason.
+/// Formats a table with one row per script: the script, the verdict, the numbers of packets, fields
+/// and assertions that were checked, and the reason.
 pub fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|r| r.0.len()).max().unwrap_or(0).max(6);
     let mut text = format!(

@@ -19,7 +19,7 @@ pub(crate) struct Setup {
     pub ecn_accept: Much,
     /// When this end sends the AccECN option.
     pub option: AccEcnOption,
-    /// Whether ECN is turned off if it seems not to work on the path (`tcp_ecn_fallback`).
+    /// Whether ECN is turned off if it does not seem to work on the path (`tcp_ecn_fallback`).
     pub fallback: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,

@@ -31,7 +31,7 @@ const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 /// size of a full frame, so the rings have spare capacity for bursts.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets can pass the fastest link within [`DRAIN_NS`], summed over both
+/// Returns how many packets can pass the fastest link within [`DRAIN_NS`]. This is the sum for both
 /// directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
@@ -560,7 +560,7 @@ impl Sorter<'_> {
         });
     }
 
-    /// Reads the ACKs that arrive at a sender, and measures its round-trip times.
+    /// Reads the ACKs that arrive at a sender, and measures round-trip times from these ACKs.
     fn drain_sender(&mut self, ring: &mut Ring) {
         let place = (usize::MAX, self.gates);
         ring.drain(|c| {

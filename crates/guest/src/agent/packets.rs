@@ -28,7 +28,7 @@ const FILE: &str = "/results/packets.pcapng";
 const MAX_WAITING: usize = 1 << 17;
 
 /// Bytes per write. Each write is a call to the host, so a few large writes are faster than many
-/// small ones.
+/// small writes.
 const BUFFER: usize = 1 << 20;
 
 /// Number of bytes of a datagram's payload that are stored. They contain the datagram's number.

@@ -124,8 +124,8 @@ pub struct Queue {
     pub notes: Vec<Note>,
     warmup_ns: u64,
     limit: Limit,
-    /// Changes of the queue's capacity: the time of each change, ns, and the new capacity, in
-    /// order.
+    /// Changes of the queue's capacity, in the order of time. Each change has a time (ns) and the
+    /// new capacity.
     limits: Vec<(u64, Limit)>,
     drops_at: DropsAt,
     /// Whether the queue drops only if the buffer is full.
@@ -322,9 +322,9 @@ impl Queue {
     }
 
     /// At the end of the run, decides what happened to packets whose exit was not captured. Such a
-    /// packet either still waits or was dropped after all packets that have left. `queued` is the
-    /// number of packets in the queue, as the queue reports it. `dropped` and `marked` are the
-    /// queue's own counts for the whole run.
+    /// packet is still in the queue, or was dropped without being overtaken by a later packet.
+    /// `queued` is the number of packets in the queue, as the queue reports it. `dropped` and
+    /// `marked` are the queue's own counts for the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();

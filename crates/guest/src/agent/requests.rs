@@ -49,8 +49,8 @@ struct Slot {
     read: u64,
     /// When the client connected, ns. When the client finished, ns. `None` before that.
     since_ns: u64,
-    /// Bytes by which the last packets of complete responses were shorter than full packets, since
-    /// the warm-up.
+    /// The last packet of a response may be shorter than a full packet. This is the sum of the
+    /// differences for responses completed since the warm-up, bytes.
     short: u64,
     /// The requests of the connection, if it serves several.
     turns: Turns,

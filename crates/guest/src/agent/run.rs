@@ -91,8 +91,8 @@ struct Runner<'a> {
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
-    /// Number of packets sent since the captures were last read, including packets dropped at
-    /// links.
+    /// Number of packets that were sent since the captures were last read. It includes packets that
+    /// links dropped.
     datagrams: u64,
     series: Series,
     zeros: Arc<File>,

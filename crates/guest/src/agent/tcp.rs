@@ -199,8 +199,8 @@ fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
 }
 
 /// The share of a buffer, in 256ths, that becomes the window after the first segment. This share is
-/// the payload of a full segment that was not merged with others, divided by its `skb->truesize`.
-/// Before the first segment, the window is half of the buffer.
+/// the payload of a full segment divided by the segment's `skb->truesize`. The segment was not
+/// merged with other segments. Before the first segment, the window is half of the buffer.
 const PAYLOAD_SHARE: u64 = 162;
 
 /// Returns after how many bytes of payload the window must be limited again. Until then, the window

@@ -1,5 +1,5 @@
-//! Encodes in the token of a poll event the kind and the index of the socket or other descriptor
-//! that caused the event.
+//! Encodes the tokens of poll events. A token has the kind and the index of the socket or other
+//! descriptor that caused the event.
 
 pub const TIMER: u64 = 0;
 /// The listener of the flow with this index. The next two kinds are the flow's sender and its

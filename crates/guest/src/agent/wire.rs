@@ -89,7 +89,7 @@ impl Wire {
         self.waiting.drain(..with).take(count)
     }
 
-    /// Moves the packets of this lane among the first `before` packets to `overtaken`. They were
+    /// From the first `before` packets, moves the packets of this lane to `overtaken`. They were
     /// lost, because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;

@@ -99,8 +99,8 @@ pub(super) fn loses(plan: &Plan, link: usize) -> bool {
     plan.links[link].loss > 0.0 || of_wire(plan, link).iter().any(|one| one.loss > 0.0)
 }
 
-/// Returns the options of an impairment after each event that changes them, with the event's index
-/// and time.
+/// Returns the options of an impairment after each event that changes them. Each item also has the
+/// event's index and time.
 pub(super) fn of_impairment(
     plan: &Plan,
     link: usize,

@@ -1,4 +1,4 @@
-//! The network of a job: namespaces, pairs of devices, and `ip` and `tc` commands.
+//! Builds the network of a job: namespaces, pairs of devices, and `ip` and `tc` commands.
 //!
 //! ```text
 //! sG data --- dataG mL out --- linkL mM out --- data rG    data of group G over links L and M

@@ -12,7 +12,8 @@ use super::tc::time;
 /// set. The rate given here delays a frame of 12,500 bytes by less than a nanosecond.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
-/// Returns netem's arguments for a delay, and a jitter of up to `jitter`, without reordering.
+/// Returns netem's arguments for a delay and a jitter of up to `jitter`. The arguments prevent
+/// reordering.
 pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> String {
     match (delay, jitter) {
         (Time::ZERO, Time::ZERO) => String::new(),

@@ -1470,7 +1470,7 @@ fn dualpi2_of_2019_is_a_module_of_ours() {
          coupling_factor 2 step_ns 1000000 min_qlen_step 1 any_ect 1 drop_enqueue 0 \
          classic_protection 10 split_gso 1"
     );
-    // One option that Linux does not support is enough to require the tailback module.
+    // If Linux does not support one of the options, the tailback module is required.
     let (tool, line, needed) = leaf(&[("reset_interval", Value::Time(Time::from_secs(1)))]);
     assert_eq!((tool, needed), (Tool::Qdisc, own));
     assert!(

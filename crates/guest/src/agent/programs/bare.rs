@@ -1,5 +1,5 @@
-//! Makes the part of a root folder that all programs have: a tmpfs with devices, /proc, /sys and
-//! the packages. Also mounts other files into a root folder.
+//! Makes the part of a root folder that is common to all programs. It is a tmpfs with devices,
+//! /proc, /sys and the packages. Also mounts other files into a root folder.
 
 use std::fs;
 use std::io;

@@ -61,7 +61,7 @@ pub fn check() -> Result<(), String> {
 /// The agent's argument for a process that sets up a host.
 pub const WORD: &str = "host";
 
-/// Starts the program of a side of an entry, in the current network namespace.
+/// Starts the program of one side of an entry in the current network namespace.
 pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
     let (out, out_end) = process::pipe()?;
     let (err, err_end) = process::pipe()?;

@@ -73,8 +73,8 @@ struct Host {
 /// The measurements of a run's programs.
 pub struct Taps {
     entries: Vec<Entry>,
-    /// For each pair of source and destination addresses: the program, and whether the receiver's
-    /// host is the source.
+    /// For each pair of source and destination address: the program to which the pair belongs, and
+    /// whether the source is the receiver's host.
     pairs: HashMap<(IpAddr, IpAddr), (u32, bool)>,
     keys: HashMap<TupleKey, u32>,
     tuples: Vec<Tuple>,

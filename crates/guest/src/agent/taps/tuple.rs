@@ -143,8 +143,8 @@ pub struct Record {
     /// When the first packet with payload was sent, and when the last packet with payload arrived,
     /// ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent, and when the last packet arrived, with or without payload,
-    /// ns.
+    /// When the first packet was sent, and when the last packet arrived, ns. These times include
+    /// packets without payload.
     any: Option<(u64, u64)>,
     /// Payload that arrived at the receiver's host and at the sender's host, bytes.
     delivered: [u64; 2],
