@@ -13,7 +13,7 @@ BURST = 3
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if the pacing gain is 0.5, and DRAIN ends once the data in flight has fallen to the BDP."""
+    """Pass if the pacing gain is 0.5 and DRAIN ends once no more than the BDP is in flight."""
     trace = seen.trace
     drain, after = trace.first("DRAIN")
     if drain is None or after is None:
