@@ -29,7 +29,7 @@ const PATIENCE: Time = Time::from_ms(1);
 const WINDOW_DIVISOR: u64 = 3;
 
 /// Returns the largest number of segments with these lengths that fit into one packet.
-pub(super) fn most_joined(mss: u16, header: u16) -> u16 {
+fn most_joined(mss: u16, header: u16) -> u16 {
     let frame = u64::from(mss) + u64::from(header);
     let by_frames = u64::from(u16::MAX) / frame;
     let by_payload = MOST_PAYLOAD / u64::from(mss);
@@ -64,6 +64,14 @@ fn half(cwnd: u32) -> u64 {
 }
 
 impl Sender {
+    /// Returns this sender, which joins up to `most` segments to one packet, as far as they fit.
+    /// Call this before the sender connects.
+    pub fn joining(mut self, most: u16) -> Sender {
+        self.plan.joined = most.min(most_joined(self.plan.mss, self.plan.header));
+        self.single_below = 0;
+        self
+    }
+
     /// Sends new data in packets of several segments. The rest is as in [`Sender::transmit`].
     #[cold]
     #[inline(never)]

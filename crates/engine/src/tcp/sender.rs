@@ -5,7 +5,6 @@ use tailback_record::{Histogram, fetch};
 
 use super::ecn::EcnSender;
 use super::handshake::{Handshake, Phase};
-use super::offloads::most_joined;
 use super::pacing::Pacer;
 use super::port::Port;
 use super::rate::Rates;
@@ -61,7 +60,7 @@ pub struct Sender {
     /// Number of segments in flight below which [`Sender::transmit`] sends single segments: the
     /// receive window, or 0 if the sender joins segments. So senders that do not join segments need
     /// no test for it.
-    single_below: u64,
+    pub(super) single_below: u64,
     pub(super) flow: u32,
     /// The TCP options that the sender reads.
     pub(super) plan: Stack,
@@ -168,14 +167,6 @@ impl Sender {
                 timestamps: plan.timestamps,
             },
         }
-    }
-
-    /// Returns this sender, which joins up to `most` segments to one packet, as far as they fit.
-    /// Call this before the sender connects.
-    pub fn joining(mut self, most: u16) -> Sender {
-        self.plan.joined = most.min(most_joined(self.plan.mss, self.plan.header));
-        self.single_below = 0;
-        self
     }
 
     /// Returns this sender with `first` as the number of its first segment. The number does not

@@ -54,7 +54,7 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 
 @dataclass(frozen=True)
-class OnLinux:
+class LinuxCcafctRow:
     """The geometric mean of a row on the kernel engine, and its harm with its interval."""
 
     geomean_ms: float
@@ -63,7 +63,7 @@ class OnLinux:
 
 
 @cache
-def on_linux() -> Mapping[CcafctRow, OnLinux]:
+def on_linux() -> Mapping[CcafctRow, LinuxCcafctRow]:
     """Read the results of the kernel engine, which the README describes."""
     out = {}
     for line in published_rows(__package__, "linux.csv"):
@@ -71,7 +71,7 @@ def on_linux() -> Mapping[CcafctRow, OnLinux]:
         spread = (float(line["low"]), float(line["high"])) if known else None
         harm = float(line["geomean_harm"]) if known else None
         row = CcafctRow(int(line["rtt_ms"]), line["competitor"])
-        out[row] = OnLinux(float(line["geomean_ms"]), harm, spread)
+        out[row] = LinuxCcafctRow(float(line["geomean_ms"]), harm, spread)
     return out
 
 
