@@ -178,7 +178,7 @@ _auto_seeds_option = click.option(
     type=_Seeds(),
     metavar="N|auto[:MAX]",
     help="Number of seeds for each sweep point [default: the number in FILE, or 10]. auto starts "
-    "with 10 seeds and doubles their number until they suffice to decide --fail-if, up to MAX "
+    "with 10 seeds and doubles their number until the result of --fail-if is clear, up to MAX "
     "[default of MAX: 80].",
 )
 jobs_option = click.option(

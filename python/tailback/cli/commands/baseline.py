@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Keep only this metric [default: throughput, delay and other common metrics], e.g. "
-    "link.drops for drops at links. `tailback list metrics` lists all metrics. Can be repeated.",
+    help="Keep only this metric, e.g. link.drops for drops at links [default: throughput, "
+    "delay and other common metrics]. `tailback list metrics` lists all metrics. Can be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option

@@ -40,13 +40,13 @@ from tailback.running.options import RunOptions
     "--license",
     "license_",
     metavar="TEXT",
-    help="License of the results, to be written into the metadata.",
+    help="License of the results, which tailback writes into the metadata.",
 )
 @click.option(
     "--max-cpu-s",
     type=click.FloatRange(min=0, min_open=True),
     metavar="SECONDS",
-    help="CPU time that --verify may use at most, in seconds [default: 3600].",
+    help="Maximum CPU time of --verify, in seconds [default: 3600].",
 )
 @run_options(spread=False)
 @json_option
@@ -63,7 +63,7 @@ def bundle(
     """Write a scenario, its results and the versions of the software to one file, or verify such a
     file.
 
-    TARGET is a scenario. tailback first makes the runs that are not stored yet. The bundle has the
+    TARGET is a scenario. tailback first does the runs that are not stored yet. The bundle has the
     scenario, the files that it reads, the results with their hashes, a figure, the commands, the
     versions of the software, and metadata (RO-Crate). --verify checks a bundle and runs it again;
     the exit status is 1 if a byte differs.

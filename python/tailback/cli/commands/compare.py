@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Metric to compare [default: throughput, delay and other common metrics], e.g. "
-    "link.drops for drops at links. `tailback list metrics` lists all metrics. Can be repeated.",
+    help="Metric to compare, e.g. link.drops for drops at links [default: throughput, "
+    "delay and other common metrics]. `tailback list metrics` lists all metrics. Can be repeated.",
 )
 @click.option(
     "--fail-if",
@@ -151,8 +151,8 @@ def compare(
     Mbit/s. overload-5 has five flows in each class. With SET, the report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
-    `latest`, or the folder of a run (results/runs/ID). It can also be a data file of Flent
-    (.flent.gz), or a folder of such files that repeat one experiment. A qlog file of a sender
+    `latest`, or the folder of a run (results/runs/ID). It can also be a Flent data file
+    (.flent.gz), or a folder of such files that repeat one experiment. A qlog file from a sender
     (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which tailback then runs first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares

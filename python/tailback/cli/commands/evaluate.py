@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 @click.group(cls=Group)
 def evaluate() -> None:
-    """Evaluate an algorithm by an RFC or Internet-Draft, with a verdict and a measured value for
-    each section.
+    """Evaluate an algorithm against an RFC or Internet-Draft.
 
     The exit status is 1 if a section fails or is worse than the reference, 2 for bad input, and 0
     otherwise.
@@ -35,12 +34,12 @@ _OPTIONS = (
     click.option(
         "--quick",
         is_flag=True,
-        help="Make fewer and shorter runs, which take less than a minute on two cores.",
+        help="Do fewer and shorter runs, which take less than a minute on two cores.",
     ),
     click.option(
         "--worst",
         is_flag=True,
-        help="Decide each section by its worst seed instead of the mean over seeds.",
+        help="Base each verdict on the worst seed instead of the mean over seeds.",
     ),
     click.option(
         "--against",
@@ -174,7 +173,7 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
 )
 @_suite
 def cc() -> None:
-    """Evaluate a congestion control by RFC 9743.
+    """Evaluate a congestion control against RFC 9743.
 
     NAME is a congestion control from `tailback list cc` or from a plugin. Options follow a colon:
     cubic:slow_start=search. program=FILE evaluates a program, such as a QUIC stack. FILE has one
@@ -191,7 +190,7 @@ def cc() -> None:
 )
 @_suite
 def queue() -> None:
-    """Evaluate a queue discipline by RFC 7928.
+    """Evaluate a queue discipline against RFC 7928.
 
     NAME is a queue discipline from `tailback list aqm` or from a plugin. Options follow a colon:
     codel:target=10ms. The exit status is 1 if a section fails or is worse than the reference, 2 for
@@ -211,7 +210,7 @@ def queue() -> None:
 )
 @_suite
 def bbr() -> None:
-    """Evaluate an implementation of BBR by the test cases of BBR's Internet-Draft.
+    """Evaluate an implementation of BBR with the test cases of BBR's Internet-Draft.
 
     NAME is an implementation of BBR from `tailback list cc` or from a plugin. Options follow a
     colon: bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE

@@ -60,7 +60,7 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
     the queue, the drops and marks by cause, and the queue's state over time. For two flows at one
     queue, it prints how each flow responds to the queue's drops and marks. --json prints every
     number as a field, and lists every reduction of a window separately. tailback does not explain
-    [[programs]], because it records nothing inside them.
+    [[programs]], because it records nothing inside programs.
 
     docs/how-to/explain.md has examples with known causes.
     """

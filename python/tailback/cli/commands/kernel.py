@@ -125,7 +125,7 @@ def build(
 )
 @json_option
 def list_kits(as_json: bool) -> int:
-    """List the guest kernels that are built, by release, with * before the guest kernel in use."""
+    """List the guest kernels by release; * marks the guest kernel in use."""
     from tailback.kernel import confine, kit, releases
 
     in_use = (kit.cache() / "current").resolve()

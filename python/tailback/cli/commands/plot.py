@@ -58,7 +58,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--x",
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Key along the x axis, e.g. path.rtt [default: chosen for the sweep].",
+    help="Key to draw on the x axis, e.g. path.rtt [default: chosen for the sweep].",
 )
 @click.option(
     "--y",
@@ -80,7 +80,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Draw a panel for each value of this key, side by side. A second --facet makes a grid "
+    help="Draw panels side by side, one for each value of this key. A second --facet makes a grid "
     "with a row for each value of its key.",
 )
 @click.option(

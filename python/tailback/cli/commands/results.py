@@ -132,7 +132,7 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     "days",
     type=click.FloatRange(min=0),
     metavar="DAYS",
-    help="Also delete sweeps older than this.",
+    help="Also delete sweeps that are older than this.",
 )
 @click.option(
     "--other-versions",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Run only this figure or table [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Make shorter and fewer runs, for a first look.")
+@click.option("--quick", is_flag=True, help="Do fewer and shorter runs, for a first look.")
 @click.option(
     "--page",
     is_flag=True,
