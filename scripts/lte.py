@@ -13,13 +13,13 @@ from pathlib import Path
 
 PLACE = Path(__file__).resolve().parent.parent / "crates/engine/src/profiles/lte.toml"
 
-#: Standard deviation of the change of the rate within a second, packets per second.
+#: Standard deviation of the change of the rate within a second, in packets per second.
 SIGMA = 200.0
 #: The highest rate in packets per second, and the bits of a packet.
 HIGHEST, BITS = 1000.0, 1500 * 8
 #: A link's rate stays at 0 for 1 / ESCAPES seconds on average.
 ESCAPES = 1.0
-#: Duration of each step, and total duration of all steps, s.
+#: Duration of each step, and total duration of all steps, in s.
 STEP, LENGTH = 0.2, 60.0
 SEED, FIRST = 3, 500.0
 
@@ -38,7 +38,7 @@ rate = {{ steps = [
 
 
 def rates() -> list[float]:
-    """Return the rate of each step, packets per second."""
+    """Return the rate of each step, in packets per second."""
     draw = random.Random(SEED)
     rate = FIRST
     found = []

@@ -91,7 +91,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Transfer:
-    """Durations of a transfer without a competitor, s."""
+    """Durations of a transfer without a competitor, in s."""
 
     queue: str
     rtt_ms: int
@@ -106,12 +106,12 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Half:
-    """The runs at one rate: quinn beside a TCP flow (meetings), and transfers without a
+    """The runs at one rate. In `meetings`, quinn runs beside a TCP flow. In transfers, it has no
     competitor."""
 
     link: Link
     close_mbit: float
-    """Largest difference of throughputs that counts as agreement of the engines, Mbit/s."""
+    """Largest difference of throughputs that counts as agreement of the engines, in Mbit/s."""
     guest: tuple[str, ...]
     """Names of the pages with the results of the kernel engine."""
 
@@ -635,7 +635,7 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
 
 
 Rates = tuple[float, float]
-"""Throughput of quinn and of TCP in a run, Mbit/s."""
+"""Throughput of quinn and of TCP in a run, in Mbit/s."""
 
 
 def _rates(

@@ -1,5 +1,5 @@
-"""Compares response functions of congestion controls with their formula ("law"), in the simulator
-and on Linux.
+"""Compares the responses of congestion controls with formulas ("laws"), in the simulator and on
+Linux.
 
 One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
 early lost or marked packet ends slow start. After that packet, the link loses or marks every n-th
@@ -127,14 +127,14 @@ FLUID = "2/p: one segment each round against alpha W/2"
 
 
 def cubic(every: int, first: int, *, fast: bool) -> Case:
-    """Return a case of CUBIC over 100 ms, as in crates/engine/tests/laws.rs."""
+    """Return a case of CUBIC with an RTT of 100 ms, as in crates/engine/tests/laws.rs."""
     law = 1.054 * (0.1 * every) ** 0.75
     return Case("cubic", "drops", every, False, law, RFC_9438, 100, 1000, 400, first, fast)
 
 
 def dctcp(every: int, *, at_random: bool, seed: int = 1) -> Case:
-    """Return a case of DCTCP over 20 ms. Random cases end before all marks of their list are
-    used."""
+    """Return a case of DCTCP with an RTT of 20 ms. Random cases end before all marks of their list
+    are used."""
     law, first = 2 * every, 4 * every
     return Case("dctcp", "marks", every, at_random, law, FLUID, 20, 30, 10, first, seed=seed)
 

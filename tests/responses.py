@@ -248,7 +248,7 @@ def write_tables(which: Sequence[str], out: Path) -> None:
 
 # --- page -----------------------------------------------------------------
 
-#: Scenarios of the figure, with the end of the drawn time, ms.
+#: Scenarios of the figure, with the end of the drawn time, in ms.
 SHOWN = {
     "marks-avoidance": 2400,
     "marks-one-round": 600,

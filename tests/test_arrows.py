@@ -187,7 +187,7 @@ def test_studies_use_the_modules_of_the_core_that_the_page_lists() -> None:
     listed = set(re.findall(r"^\| `tailback\.([a-z_.]+)` \|", page, flags=re.M))
     core = set(dict(_modules()))
     used = {imported for _, module in _modules(STUDIES) for imported in _imports(module, core)}
-    # If the page lists modules of a package, it need not list the package itself.
+    # If the page lists modules of a package, it does not have to list the package itself.
     packages = {name for name in used if any(other.startswith(f"{name}.") for other in core)}
     assert listed - core == set()
     assert used - packages - listed == set()

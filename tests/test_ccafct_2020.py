@@ -284,7 +284,7 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
 
 
 def test_the_900_requests_are_deterministic(tmp_path: Path) -> None:
-    """Run the requests twice, alone. Every request is answered, at the same times."""
+    """Run the requests twice, without competitors. Every request is answered, at the same times."""
     alone = points.made(20, competitors=())
     times = []
     for folder in ("first", "second"):

@@ -174,7 +174,7 @@ def test_a_program_without_ect_is_not_asked_to_respond_to_it() -> None:
 
 
 def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The first data arrive at 12.3 s. A sender that kept its window delivers 80 datagrams within
+    # The first data arrives at 12.3 s. A sender that kept its window delivers 80 datagrams within
     # the next 75 ms, and a sender that began with a small window delivers three.
     value = timeout.CRITERION.of_programs["value"]
     for burst in (80, 3):

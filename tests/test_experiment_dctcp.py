@@ -74,7 +74,7 @@ def test_monotone_is_the_least_squares_fit() -> None:
 
 
 def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
-    """Make runs of one row of Table I in which the flows share equally at this K in frames."""
+    """Make runs of one row of Table I. The flows share equally at this K (in frames)."""
     return [
         run(
             {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},

@@ -1,6 +1,7 @@
-"""Tests exports. It compares packet captures with the run's summary, and CSV files with the frames.
+"""Tests exports. The tests compare packet captures with the run's summary, and CSV files with the
+frames.
 
-It reads captures itself, and with tshark if that is installed."""
+The tests read captures with their own parser, and with tshark if that is installed."""
 
 from __future__ import annotations
 

@@ -428,7 +428,7 @@ def test_requests_are_the_same_and_take_as_long(
 
 
 def completions(run: tb.Run) -> list[float]:
-    """Return the completion times of a run's requests, in the order of the requests, ms."""
+    """Return the completion times of a run's requests, in the order of the requests, in ms."""
     frame = run.series().filter(pl.col("quantity") == "completion_ns")
     begun = frame["time_ns"] - frame["value"]
     return [value / 1e6 for value in frame["value"].gather(begun.arg_sort())]

@@ -53,7 +53,7 @@ def both(tmp_path: Path, text: str, event: str) -> list[tb.Run]:
 
 
 def rate(run: tb.Run, flow: str, begin: float, end: float) -> float:
-    """Return the rate at which a flow delivers data between two times in s, Mbit/s."""
+    """Return the rate, in Mbit/s, at which a flow delivers data between two times (in s)."""
     rows = run.series().filter(pl.col("quantity") == "delivered_bytes", pl.col("flow") == flow)
     rows = rows.filter(pl.col("time_ns").is_between(begin * 1e9, end * 1e9)).sort("time_ns")
     times, values = rows["time_ns"].to_list(), rows["value"].to_list()

@@ -62,7 +62,8 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An apt source with a vendor's key is no mirror of Debian, nor is the security archive.
+    # An apt source with a vendor's key is not a mirror of Debian, and neither is the security
+    # archive.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 

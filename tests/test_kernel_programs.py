@@ -259,8 +259,8 @@ def test_programs_end_while_flows_go_on(tmp_path: Path) -> None:
         f'{BASE}[[flows]]\ncc = "cubic"\n[[programs]]\nname = "late"\n'
         f'receiver = {{ run = ["sh", "-c", "{late}"] }}\n'
     )
-    # During the pause, data arrive that the receiver does not read yet. Virtual time would stop if
-    # they kept waking the agent.
+    # During the pause, data arrives that the receiver does not read yet. Virtual time would stop if
+    # this data kept waking the agent.
     _, one = run(path, tmp_path / "out")
     assert (one.path / "programs/late/receiver/out/said").read_text() == "late\n"
 

@@ -75,7 +75,7 @@ def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> Non
 
 
 def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
-    """The table has a row for each meeting, and no cell is empty."""
+    """The table has a row for each congestion control, and no cell is empty."""
     results, met = _met()
     found = page.findings({"beside-100": results}, {"beside-100": met}, [])
     tables = [block for block in found.report.sections[1].blocks if isinstance(block, Table)]

@@ -54,8 +54,8 @@ SCENARIO: dict[str, Any] = {
     "sweep": {"bottleneck.rate": ["5Mbit", "10Mbit"]},
 }
 PUBLISHED = {5.0: 4.7, 10.0: 5.0}
-"""Published throughput by rate, Mbit/s. At 5 Mbit/s it is about the measured throughput, and at 10
-Mbit/s half of the measured throughput."""
+"""Published throughput by rate, in Mbit/s. At 5 Mbit/s it is about the measured throughput, and at
+10 Mbit/s half of the measured throughput."""
 
 THROUGHPUT = CellsWithin[Entry]("throughput", "throughput", "relative", lambda _: True, 0.1, 0.5)
 ERRORS = ErrorsBelow[Entry]("errors", "all errors", "relative", lambda _: True, 0.1, 0.2)

@@ -26,7 +26,7 @@ TOOLS = WORK.parent / "tools"
 TREE = WORK / "tree"
 
 MEMORY = 8 << 30
-"""Memory that a mutant may allocate, bytes. A mutant with an endless loop may fill a queue."""
+"""Memory that a mutant may allocate, in bytes. A mutant with an endless loop may fill a queue."""
 
 
 @dataclass(frozen=True)

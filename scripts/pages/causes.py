@@ -1,4 +1,4 @@
-"""Known causes why algorithms fail sections of an evaluation, or do worse than the reference.
+"""Known reasons why algorithms fail sections of an evaluation, or do worse than the reference.
 
 They were found by evaluations with other options, or follow from the algorithm's definition."""
 

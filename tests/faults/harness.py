@@ -167,7 +167,8 @@ def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
 
 
 def run(call: Callable[[], int], folder: Path, *, kill_after: float | None = None) -> Ended:
-    """Run a function in a fork with the current folder `folder`. Kill it after `kill_after` s."""
+    """Run a function in a fork with the current folder `folder`. Kill it after `kill_after`
+    seconds."""
     said = folder.parent / "said"
     out, err = said.with_suffix(".out"), said.with_suffix(".err")
     since = time.monotonic()

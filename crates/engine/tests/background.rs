@@ -67,7 +67,7 @@ fn it_yields_only_to_a_queue_longer_than_the_target() {
 }
 
 /// Without a queue, LEDBAT responds to losses like Reno: W = sqrt(3/2) / sqrt p, times the square
-/// root of its gain.
+/// root of LEDBAT's gain.
 #[test]
 fn losses_halve_the_window() {
     for (gain, n) in [(1.0, 1_000), (0.25, 1_000), (4.0, 4_000)] {

@@ -126,7 +126,7 @@ fn delay_changes_at_its_steps() {
     );
 }
 
-/// Sends packets so far apart that they never wait for each other. Returns their delays, ms.
+/// Sends packets so far apart that they never wait for each other. Returns their delays, in ms.
 fn delays(set: &[(&str, &str)]) -> Vec<f64> {
     let all = fates(&mut *build("jitter", set), 100_000, Time::from_secs(1));
     all.iter().map(|fate| fate.1.ns() as f64 / 1e6).collect()

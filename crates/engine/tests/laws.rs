@@ -339,7 +339,7 @@ fn prague_0_7_response_to_random_marks() {
 /// The oscillation of DCTCP at a queue that marks above a step threshold.
 struct Sawtooth {
     alpha: f64,
-    /// Smallest and largest queue, packets.
+    /// Lengths of the shortest and the longest queue, in packets.
     queue: (u64, u64),
 }
 

@@ -19,7 +19,7 @@ use tailback_record::{Cause, ClassOutcome, Histogram, Summary};
 /// The rate of a link that has no effect because it is so fast.
 const FAST: u64 = 100_000_000_000;
 
-/// Returns [`common::cbr`] with packets of this size, bytes.
+/// Returns [`common::cbr`] with packets of this size in bytes.
 fn cbr(name: &str, rate: u64, size: i64) -> TrafficPlan {
     common::cbr(name, rate, &[("packet_size", Value::Int(size))])
 }

@@ -1,5 +1,5 @@
-//! Tests `path.offloads`. With offloads, hosts join several segments to a packet, and queues handle
-//! each packet as a whole.
+//! Tests `path.offloads`. With offloads, hosts join several segments into one packet, and queues
+//! handle each packet as a whole.
 
 mod common;
 
@@ -153,7 +153,7 @@ fn packets_grow_with_the_rate() {
         let plan = with_offloads(flow("f", "cubic", Time::from_ms(40), &[]), rate, 10);
         observed(&plan, u64::MAX, false).1
     };
-    // The rate of 1.2 windows in an RTT, with the bytes of 2^10 / 10^9 s.
+    // With a pacing rate of 1.2 windows per RTT, a burst has the bytes of about a millisecond.
     let slow = largest(20_000_000);
     assert!(slow.largest <= 4, "{slow:?}");
     assert!(slow.segments > slow.packets, "{slow:?}");

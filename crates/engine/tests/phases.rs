@@ -9,9 +9,9 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Rate, Time};
 
 const RATE: Rate = Rate(50_000_000);
-/// Round-trip time of the first flow, ms.
+/// Round-trip time of the first flow, in ms.
 const FIRST: u64 = 10;
-/// Round-trip times of the second flow, ms.
+/// Round-trip times of the second flow, in ms.
 const SECOND: std::ops::RangeInclusive<u64> = 30..=60;
 
 /// Returns the rate of the second CUBIC flow divided by the rate of the first, for each round-trip

@@ -13,7 +13,7 @@ const RTT: Time = Time::from_ms(100);
 /// Bandwidth-delay product of the path, in frames of 1514 bytes.
 const ROOM: f64 = 50e6 * 0.1 / 8.0 / 1514.0;
 
-/// Runs one flow into a buffer of `buffer` times the path's capacity, for this many seconds.
+/// Runs one flow for `seconds` seconds into a buffer of `buffer` times the path's capacity.
 fn start(cc: &str, word: &'static str, buffer: f64, seconds: u64) -> (Outcome, SlowStart) {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let outcome = run(network(&plan(
@@ -103,7 +103,8 @@ fn the_overshoot_is_counted_to_its_end() {
     }
 }
 
-/// Runs one Reno flow with these options. Its measurements cover the time from `from` to `to`, ms.
+/// Runs one Reno flow with these options. Its measurements cover the time from `from` to `to` (both
+/// in ms).
 fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let mut p = plan(

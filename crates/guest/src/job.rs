@@ -20,9 +20,9 @@ pub const FORMAT: u32 = 1;
 pub struct Job {
     /// Version of the job format, [`FORMAT`].
     pub format: u32,
-    /// Duration of the run, ns.
+    /// Duration of the run, in ns.
     pub duration_ns: u64,
-    /// Start of the measured time, ns.
+    /// Start of the measured time, in ns.
     pub warmup_ns: u64,
     /// Seed of the run. The random numbers of the sources depend on it.
     pub seed: u64,
@@ -82,7 +82,7 @@ impl Gate {
 /// What a run records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// Time between two samples, ns.
+    /// Time between two samples, in ns.
     pub interval_ns: u64,
     /// Whether samples are written to the series. All samples are included in the means, even if
     /// they are not written.
@@ -93,7 +93,7 @@ pub struct Record {
     pub acks: bool,
     /// Whether every drop and mark is recorded as an event.
     pub events: bool,
-    /// Time between two samples for statistics, ns, or 0 without statistics.
+    /// Time between two samples for statistics, in ns, or 0 without statistics.
     pub statistics_ns: u64,
     /// Whether packets are captured before and after the queues.
     pub captures: bool,
@@ -127,7 +127,7 @@ pub struct Veth {
     pub a: Device,
     /// The other end.
     pub b: Device,
-    /// MTU: largest length of an IP packet, bytes.
+    /// MTU: largest length of an IP packet, in bytes.
     pub mtu: u32,
 }
 
@@ -170,7 +170,7 @@ pub struct Batch {
 /// Commands that the agent executes at a certain time during the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
-    /// Time since the start of the run, ns.
+    /// Time since the start of the run, in ns.
     pub at_ns: u64,
     /// The commands to run.
     pub batch: Batch,
@@ -197,27 +197,27 @@ pub struct Flow {
     pub receiver_address: Ipv4Addr,
     /// Port of the receiver and of the sender.
     pub port: u16,
-    /// Time at which the sender connects, including the random offset, ns.
+    /// Time at which the sender connects, including the random offset, in ns.
     pub start_ns: u64,
-    /// Time after which the flow sends no new data, ns.
+    /// Time after which the flow sends no new data, in ns.
     pub stop_ns: Option<u64>,
-    /// Payload to send, bytes. `None` if the flow sends until it is stopped.
+    /// Payload to send, in bytes. `None` if the flow sends until it is stopped.
     pub bytes: Option<u64>,
-    /// Payload of a full segment, bytes.
+    /// Payload of a full segment, in bytes.
     pub mss: u16,
-    /// Frame length minus payload, bytes.
+    /// Frame length minus payload, in bytes.
     pub header: u16,
     /// Send buffer, in bytes as `SO_SNDBUF` counts them.
     pub send_buffer: u32,
-    /// Largest receive window, bytes.
+    /// Largest receive window, in bytes.
     pub window: u32,
     /// Whether TCP paces its packets, at a rate that it chooses itself.
     pub pacing: bool,
     /// Whether the receiver first acknowledges each segment at once (quick ACKs) before it begins
     /// to delay ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, ns. The first capture
-    /// of a packet is this long after the packet was sent.
+    /// Constant delay between the sender and the first capture on the path, in ns. The first
+    /// capture of a packet is this long after the packet was sent.
     pub access_delay_ns: u64,
     /// Indices of the links that data packets pass, in order.
     pub route: Vec<usize>,
@@ -234,32 +234,32 @@ pub struct Flow {
 /// An application that limits its flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which the application writes, bit/s. `None` if it writes chunks, or as much
-    /// as TCP accepts.
+    /// Payload rate at which the application writes, in bit/s. `None` if it writes chunks, or as
+    /// much as TCP accepts.
     pub rate_bit: Option<u64>,
     /// The chunks that the application writes. `None` if it does not write chunks.
     pub chunks: Option<Chunks>,
-    /// Start and end of each pause, ns.
+    /// Start and end of each pause, in ns.
     pub pauses: Vec<[u64; 2]>,
 }
 
 /// The chunks that an application writes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunks {
-    /// Payload of a chunk, bytes.
+    /// Payload of a chunk, in bytes.
     pub bytes: u64,
     /// Number of chunks. `None` means no limit.
     pub count: Option<u64>,
-    /// Time from one chunk to the next, ns, or `None` if the receiver requests each chunk.
+    /// Time from one chunk to the next, in ns, or `None` if the receiver requests each chunk.
     pub every_ns: Option<u64>,
-    /// Think time: how long the receiver waits before each request, ns. `None` if it does not
+    /// Think time: how long the receiver waits before each request, in ns. `None` if it does not
     /// request chunks.
     pub think_ns: Option<u64>,
-    /// Payload of a request, bytes.
+    /// Payload of a request, in bytes.
     pub request: u16,
-    /// Rate of the slowest link on the route, bit/s.
+    /// Rate of the slowest link on the route, in bit/s.
     pub rate_bit: u64,
-    /// Round-trip time without queues, ns.
+    /// Round-trip time without queues, in ns.
     pub rtt_ns: u64,
 }
 
@@ -282,9 +282,9 @@ pub struct Source {
     pub receiver_address: Ipv4Addr,
     /// Port of the receiver and of the sender.
     pub port: u16,
-    /// Time at which the source starts to send, including the random offset, ns.
+    /// Time at which the source starts to send, including the random offset, in ns.
     pub start_ns: u64,
-    /// Time after which the source sends nothing, ns.
+    /// Time after which the source sends nothing, in ns.
     pub stop_ns: Option<u64>,
     /// Indices of the links that the source's packets pass, in order.
     pub route: Vec<usize>,
@@ -307,11 +307,11 @@ pub struct Connections {
     pub first_port: u16,
     /// Largest number of simultaneous clients.
     pub limit: u16,
-    /// Rate of the slowest link on the route, bit/s.
+    /// Rate of the slowest link on the route, in bit/s.
     pub rate_bit: u64,
-    /// Round-trip time without queues, ns.
+    /// Round-trip time without queues, in ns.
     pub rtt_ns: u64,
-    /// The largest size of a response, bytes.
+    /// The largest size of a response, in bytes.
     pub most_bytes: u64,
 }
 
@@ -341,15 +341,15 @@ pub struct Program {
     /// Names of the sender's and the receiver's host, if the scenario sets them.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
-    /// Time at which the clients start, including the random offset, ns.
+    /// Time at which the clients start, including the random offset, in ns.
     pub start_ns: u64,
-    /// Time at which tailback asks the programs to end, ns.
+    /// Time at which tailback asks the programs to end, in ns.
     pub stop_ns: Option<u64>,
     /// The exit status that is expected of a program that ends by itself.
     pub expect: i32,
-    /// Constant delay between the sender's host and the first capture on the path, ns.
+    /// Constant delay between the sender's host and the first capture on the path, in ns.
     pub access_delay_ns: u64,
-    /// Round-trip time without queues, including the links' delays, ns.
+    /// Round-trip time without queues, including the links' delays, in ns.
     pub base_rtt_ns: u64,
     /// Indices of the links that packets from the sender's host pass.
     pub route: Vec<usize>,
@@ -365,7 +365,7 @@ pub struct Program {
 /// The files that a client of the QUIC interop runner downloads from the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Interop {
-    /// Name and size of each file, bytes.
+    /// Name of each file, and its size in bytes.
     pub files: Vec<(String, u64)>,
 }
 
@@ -399,7 +399,7 @@ pub enum Ready {
     Udp(u16),
     /// The server's standard output contains this text.
     Stdout(String),
-    /// This time has passed since the server was started, ns.
+    /// This time has passed since the server was started, in ns.
     After(u64),
 }
 
@@ -431,13 +431,13 @@ pub struct Link {
     /// The device whose qdisc is the queue. Packets that leave the queue are captured as they leave
     /// this device.
     pub device: String,
-    /// The link's rates, bit/s, each with the time from which it applies, ns. The times ascend from
-    /// 0.
+    /// The link's rates in bit/s, each with the time in ns from which it applies. The times ascend
+    /// from 0.
     pub rates: Vec<(u64, u64)>,
     /// Capacity of the queue. With the capacity, the agent distinguishes drops by a full buffer
     /// from drops by the algorithm.
     pub limit: Limit,
-    /// Changes of the queue's capacity: the time of each change, ns, and the new capacity, in
+    /// Changes of the queue's capacity: the time of each change, in ns, and the new capacity, in
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<(u64, Limit)>,

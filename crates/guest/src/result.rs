@@ -39,7 +39,7 @@ pub struct Environment {
     pub captured: u64,
     /// Number of packets lost because the capture rings were full.
     pub capture_lost: u64,
-    /// The guest's wall clock at time 0 of the run, ns since 1970. It is later than the date of
+    /// The guest's wall clock at time 0 of the run, in ns since 1970. It is later than the date of
     /// the scenario, because the guest prepares the run before time 0.
     pub clock_at_start_ns: u64,
 }

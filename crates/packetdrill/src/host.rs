@@ -44,7 +44,7 @@ pub(crate) struct Sent {
     pub end: u32,
     /// Acknowledgement number.
     pub ack: u32,
-    /// SACK blocks, bytes.
+    /// SACK blocks, in bytes.
     pub sack: Vec<(u32, u32)>,
     /// The send time of the packet whose timestamp this packet echoes.
     pub echo: Time,
@@ -88,9 +88,9 @@ pub(crate) struct Host {
     sack: bool,
     /// Whether both ends send timestamps.
     pub timestamps: bool,
-    /// Window scale of the other end, bits.
+    /// Window scale of the other end, in bits.
     scale: u32,
-    /// Receive window of the other end, bytes.
+    /// Receive window of the other end, in bytes.
     window: u64,
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,

@@ -57,7 +57,7 @@ pub struct Segment {
     pub ecn: Option<String>,
     /// TCP flags, one character each.
     pub flags: String,
-    /// First sequence number, bytes, relative to the SYN.
+    /// First sequence number, in bytes relative to the SYN.
     pub start: u32,
     /// Sequence number after the last payload byte.
     pub end: u32,
@@ -92,7 +92,7 @@ impl Segment {
         self.options.as_deref().unwrap_or(&[])
     }
 
-    /// Returns the SACK blocks, bytes.
+    /// Returns the SACK blocks, in bytes.
     pub fn sack(&self) -> &[(u32, u32)] {
         self.options()
             .iter()
@@ -140,15 +140,15 @@ pub enum TcpOption {
     Padding,
     /// `...`: any other options may follow.
     Any,
-    /// Maximum segment size, bytes.
+    /// Maximum segment size, in bytes.
     Mss(u32),
-    /// Window scale, bits.
+    /// Window scale, in bits.
     WindowScale(u32),
     /// SACK permitted.
     SackPermitted,
-    /// SACK blocks, bytes.
+    /// SACK blocks, in bytes.
     Sack(Vec<(u32, u32)>),
-    /// Timestamp and echo, ticks.
+    /// Timestamp and echo, in ticks.
     Timestamps(u32, u32),
     /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as on the wire.
     AccEcn([Option<u32>; 3]),

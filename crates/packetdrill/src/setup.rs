@@ -165,9 +165,9 @@ impl Setup {
     }
 }
 
-/// If the simulator does not support a part of the script, the script does not apply. Then returns
-/// the line of this part and the reason. If there are several such parts, returns the part whose
-/// category comes first in [`Category`].
+/// If the simulator does not support a part of the script, the script does not apply. In this case,
+/// returns the line of this part and the reason. If there are several such parts, returns the part
+/// whose category comes first in [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

@@ -30,17 +30,17 @@ const NAME: &str = ".catalogue";
 const MAGIC: &[u8; 16] = b"tailback runs 1\n";
 /// The catalogue is written if it has at least this number of new entries.
 const WORTH_WRITING: usize = 1000;
-/// Minimum age of a folder in the catalogue, ns. If two changes happen within this time, a file
+/// Minimum age of a folder in the catalogue, in ns. If two changes happen within this time, a file
 /// system may record the same time for both.
 const SETTLED_NS: i128 = 2_000_000_000;
-/// Length of a stored entry, bytes: id, size, and both fingerprints.
+/// Length of a stored entry, in bytes: id, size, and both fingerprints.
 const ENTRY: usize = 10 + 8 + 8 + 16;
 
 type Id = [u8; 10];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Entry {
-    /// Size of the files directly in the folder, bytes.
+    /// Size of the files directly in the folder, in bytes.
     bytes: u64,
     /// Fingerprint of the folder without its files.
     folder: u64,
@@ -81,7 +81,7 @@ impl Catalogue {
         }
     }
 
-    /// Returns the size of the files directly in a run folder, bytes, or 0 if it does not exist.
+    /// Returns the size of the files directly in a run folder, in bytes, or 0 if it does not exist.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -206,7 +206,7 @@ impl Catalogue {
     }
 }
 
-/// Returns the size of the files directly in a folder, bytes, or 0 if there is no such folder.
+/// Returns the size of the files directly in a folder, in bytes, or 0 if there is no such folder.
 fn measured(path: &Path) -> io::Result<u64> {
     let entries = match fs::read_dir(path) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -224,8 +224,8 @@ fn measured(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns the latest time at which a folder may have changed to be stored in the catalogue, ns
-/// since 1970.
+/// Returns a time in ns since 1970. The catalogue only stores folders that have not changed since
+/// that time.
 fn settled() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(i128::MIN, |now| now.as_nanos() as i128 - SETTLED_NS)
@@ -285,9 +285,9 @@ fn decoded(rules: &[u8; 32], bytes: &[u8]) -> Option<BTreeMap<Id, Entry>> {
 #[derive(Debug)]
 struct State<T> {
     fingerprint: T,
-    /// The last change of anything that the fingerprint covers, ns since 1970.
+    /// The last change of anything that the fingerprint covers, in ns since 1970.
     changed_ns: i128,
-    /// Size of the files directly in the folder, bytes.
+    /// Size of the files directly in the folder, in bytes.
     bytes: u64,
 }
 
@@ -355,7 +355,7 @@ mod state {
         Some(())
     }
 
-    /// Hashes the facts about a file. Returns the time of its last change, ns since 1970.
+    /// Hashes the facts about a file. Returns the time of its last change, in ns since 1970.
     fn add(hash: &mut Sha256, of: &Metadata) -> i128 {
         let numbers = [of.dev(), of.ino(), of.len(), u64::from(of.mode())];
         let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];

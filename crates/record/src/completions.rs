@@ -10,10 +10,10 @@ use crate::{Series, SeriesId};
 pub struct Completion {
     /// When the client received the last byte of the request's data, ns since the start of the run.
     pub at_ns: u64,
-    /// Payload, bytes.
+    /// Payload, in bytes.
     pub bytes: u64,
     /// Time from the client's connect (or from its request for a chunk) until the client received
-    /// the last byte, ns.
+    /// the last byte, in ns.
     pub took_ns: u64,
 }
 
@@ -24,11 +24,11 @@ pub struct Completions {
     pub started: u64,
     /// Number of requests rejected because of the limit on simultaneous connections.
     pub refused: u64,
-    /// Nominal rate of the slowest link on the route, bit/s.
+    /// Nominal rate of the slowest link on the route, in bit/s.
     pub rate_bit: u64,
-    /// Base round-trip time, including the delays of links, ns.
+    /// Base round-trip time, including the delays of links, in ns.
     pub rtt_ns: u64,
-    /// The largest possible payload of a request, bytes.
+    /// The largest possible payload of a request, in bytes.
     pub most_bytes: u64,
     /// Requests completed before the end of the run, in the order of completion.
     pub done: Vec<Completion>,

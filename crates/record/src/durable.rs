@@ -23,8 +23,8 @@ const WAIT: Duration = Duration::from_secs(1);
 /// For up to this number of runs, tailback syncs each file instead of the whole file system if
 /// programs have more than `MUCH_KIB` of unwritten data.
 const FEW: usize = 4;
-/// Amount of unwritten data of all programs, KiB. A disk needs about as long to write this amount
-/// as to sync the files of a run one by one.
+/// Amount of unwritten data of all programs, in KiB. A disk needs about as long to write this
+/// amount as to sync the files of a run one by one.
 const MUCH_KIB: u64 = 16 << 10;
 
 /// Finished runs that are not synced to disk yet.
@@ -96,7 +96,7 @@ impl Pending {
     }
 }
 
-/// Returns how much data of all programs is not written to disks yet, KiB, or `u64::MAX` if the
+/// Returns how much data of all programs is not written to disks yet, in KiB, or `u64::MAX` if the
 /// system does not report it.
 fn dirty_kib() -> u64 {
     let found = fs::read_to_string("/proc/meminfo").unwrap_or_default();

@@ -59,9 +59,9 @@ pub struct Manifest<'a> {
 /// Measurements that differ between repetitions of a run. They are written to `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
-    /// Wall time of the simulation, s.
+    /// Wall time of the simulation, in s.
     pub wall_s: f64,
-    /// CPU time of the simulation, s.
+    /// CPU time of the simulation, in s.
     pub cpu_s: f64,
     /// Name of the computer that ran the simulation.
     pub host: String,
@@ -70,7 +70,8 @@ pub struct Timing {
     /// Number of calendar events that the simulator processed. For the kernel engine, number of
     /// packets captured.
     pub events: u64,
-    /// Largest memory of the run's process, bytes. `None` if the run does not have its own process.
+    /// Largest memory of the run's process, in bytes. `None` if the run does not have its own
+    /// process.
     pub memory_bytes: Option<u64>,
 }
 

@@ -12,7 +12,7 @@ pub const IPV4: usize = 20;
 pub const TCP: usize = 20;
 /// Bytes of a UDP header.
 pub const UDP: usize = 8;
-/// Largest size of all TCP options of a segment, bytes.
+/// Largest size of all TCP options of a segment, in bytes.
 pub const TCP_OPTIONS: usize = 40;
 
 /// The addresses and port of one end.
@@ -56,9 +56,9 @@ pub mod flags {
 /// The TCP header of a segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Segment<'a> {
-    /// Sequence number, bytes.
+    /// Sequence number, in bytes.
     pub seq: u32,
-    /// Acknowledgement number, bytes.
+    /// Acknowledgement number, in bytes.
     pub ack: u32,
     /// Bits of [`flags`].
     pub flags: u16,
@@ -97,13 +97,13 @@ impl Options {
         &self.bytes[..self.len]
     }
 
-    /// Adds the maximum segment size, bytes. Returns whether it fits.
+    /// Adds the maximum segment size, in bytes. Returns whether it fits.
     pub fn mss(&mut self, mss: u16) -> bool {
         let [high, low] = mss.to_be_bytes();
         self.put(&[2, 4, high, low])
     }
 
-    /// Adds the window scale, bits.
+    /// Adds the window scale, in bits.
     pub fn window_scale(&mut self, shift: u8) -> bool {
         self.put(&[3, 3, shift])
     }

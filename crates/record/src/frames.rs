@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Time after which an incomplete frame is considered lost, ns.
+/// Time after which an incomplete frame is considered lost, in ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
 /// A gap between two playable frames is a stall if it is longer than the frame interval plus this
 /// time (ns), and also longer than three frame intervals.
@@ -29,9 +29,9 @@ const STALL_NS: u64 = 150_000_000;
 /// Parameters that determine which frames are late or playable, and when a stall occurs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameRules {
-    /// Nominal time between two frames, ns.
+    /// Nominal time between two frames, in ns.
     pub interval_ns: u64,
-    /// A frame is late if it is not complete this long after its capture, ns.
+    /// A frame is late if it is not complete this long after its capture, in ns.
     pub deadline_ns: u64,
     /// Number of frames from one key frame to the next. If this is 0, no frame depends on another.
     pub group: u64,
@@ -80,13 +80,13 @@ pub struct FrameOutcome {
     pub judged: u64,
     /// Number of the frames in `judged` that were not complete at their deadline.
     pub late: u64,
-    /// Delays of complete frames, ns.
+    /// Delays of complete frames, in ns.
     pub delay: Histogram,
     /// Number of stalls.
     pub stalls: u64,
-    /// Total time of all stalls, ns. A stall lasts from one playable frame to the next.
+    /// Total time of all stalls, in ns. A stall lasts from one playable frame to the next.
     pub stalled_ns: u64,
-    /// The longest stall, ns.
+    /// The longest stall, in ns.
     pub longest_stall_ns: u64,
     /// Bytes of audio or video that were captured, without headers.
     pub media_bytes: u64,
@@ -100,7 +100,7 @@ impl FrameRules {
         group: 0,
     };
 
-    /// Returns the longest gap between two playable frames that is not a stall, ns.
+    /// Returns the longest gap between two playable frames that is not a stall, in ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
@@ -258,7 +258,7 @@ mod tests {
     }
 
     /// Captures a frame of two datagrams every 40 ms. `arrivals` are the delays of the second
-    /// datagrams, ms.
+    /// datagrams, in ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);
         for (i, delay) in (0..).zip(arrivals) {

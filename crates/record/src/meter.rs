@@ -42,7 +42,7 @@ pub fn owners(
 pub struct Meter {
     /// Frame bytes forwarded.
     pub bytes: u64,
-    /// Time from arrival to departure of each forwarded packet, ns. The histogram's count is the
+    /// Time from arrival to departure of each forwarded packet, in ns. The histogram's count is the
     /// number of forwarded packets.
     pub delay: Histogram,
     /// Drops and marks by cause.
@@ -51,7 +51,7 @@ pub struct Meter {
     backlog: u64,
     backlog_max: u64,
     /// Sum of length times departure time over all departed packets, minus the sum of length times
-    /// arrival time over all arrived packets, byte x ns. At a time when the queue is empty, this
+    /// arrival time over all arrived packets, in byte x ns. At a time when the queue is empty, this
     /// difference equals the integral of its backlog.
     held: i128,
     /// The owner (flow or source) of each packet number.
@@ -62,8 +62,8 @@ pub struct Meter {
     /// The minimum queue delay in each time window.
     minima: Minima,
     timeline: Timeline,
-    /// Events as series with numbers that are computed from owner and cause. Each series gets its
-    /// key at the end of the run.
+    /// Events, stored as series. Each series has a number that is computed from the owner and the
+    /// cause, and gets its key at the end of the run.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
@@ -80,7 +80,7 @@ struct Details {
 struct ProgramDelays {
     /// Number of the first program among the owners.
     first: usize,
-    /// Queue delays of each program, ns. `None` if packets of the program's receiver pass this
+    /// Queue delays of each program, in ns. `None` if packets of the program's receiver pass this
     /// link, or if packets of its sender do not.
     delays: Vec<Option<Histogram>>,
 }
@@ -145,7 +145,7 @@ impl Meter {
     }
 
     /// Records every drop and mark, including those of the warm-up, as a row of the series
-    /// `drop.<cause>` or `mark.<cause>`. The row's value is the backlog, bytes.
+    /// `drop.<cause>` or `mark.<cause>`. The row's value is the backlog, in bytes.
     pub fn record_events(&mut self) {
         self.events = Some(Series::default());
     }
@@ -252,7 +252,7 @@ impl Meter {
         self.backlog_max = self.backlog_max.max(bytes);
     }
 
-    /// Returns the current backlog, bytes.
+    /// Returns the current backlog, in bytes.
     #[inline]
     pub fn backlog(&self) -> u64 {
         self.backlog
@@ -272,7 +272,7 @@ pub struct Measured<F> {
     pub aqm: String,
     /// The counters of the link.
     pub meter: Meter,
-    /// Returns the bytes that the link could carry between two times, ns.
+    /// Returns the number of bytes that the link could carry between two times (both in ns).
     pub capacity: F,
 }
 

@@ -16,9 +16,9 @@ use crate::{
 /// All measurements of one run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Length of the run, ns.
+    /// Length of the run, in ns.
     pub duration_ns: u64,
-    /// Start of the measured time, ns.
+    /// Start of the measured time, in ns.
     pub warmup_ns: u64,
     /// The outcome of each flow, in file order.
     pub flows: Vec<FlowOutcome>,
@@ -64,13 +64,13 @@ pub struct FlowOutcome {
     pub name: String,
     /// Name of the congestion control.
     pub cc: String,
-    /// Start of the measured time: max(start, warm-up), ns.
+    /// Start of the measured time: max(start, warm-up), in ns.
     pub from_ns: u64,
-    /// End of the measured time: min(stop, completion, duration), ns.
+    /// End of the measured time: min(stop, completion, duration), in ns.
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// RTT samples, ns. Each ACK of data that was never retransmitted gives one sample.
+    /// RTT samples, in ns. Each ACK of data that was never retransmitted gives one sample.
     pub rtt: Histogram,
     /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
@@ -82,7 +82,7 @@ pub struct FlowOutcome {
     pub timeouts: u64,
     /// Drops and marks of the flow's packets (data and ACKs) at every link.
     pub counts: Counts,
-    /// Time from the flow's start until every byte was delivered, ns.
+    /// Time from the flow's start until every byte was delivered, in ns.
     pub completion_ns: Option<u64>,
     /// What the sender waited for, and why its window shrank.
     pub account: Box<Account>,
@@ -95,7 +95,7 @@ pub struct FlowOutcome {
 pub struct SenderSamples {
     /// Number of samples.
     pub n: u64,
-    /// Sum of the smoothed RTTs, ns.
+    /// Sum of the smoothed RTTs, in ns.
     pub srtt_ns: u128,
     /// Number of samples at which the receive window limited the sender.
     pub rwnd_limited: u64,
@@ -117,8 +117,8 @@ pub struct LinkOutcome {
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Queue delay of every forwarded packet, ns. It is measured from enqueue to dequeue, and does
-    /// not include the packet's own serialisation.
+    /// Queue delay of every forwarded packet, in ns. It is measured from enqueue to dequeue, and
+    /// does not include the packet's own serialisation.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,
@@ -128,9 +128,9 @@ pub struct LinkOutcome {
     pub capacity_bytes: f64,
     /// Drops and marks by cause.
     pub counts: Counts,
-    /// Integral of the backlog over time, byte x ns.
+    /// Integral of the backlog over time, in byte x ns.
     pub backlog_byte_ns: u128,
-    /// Largest backlog, bytes.
+    /// Largest backlog, in bytes.
     pub backlog_max_bytes: u64,
     /// Total drops and marks according to the queue's own counters. Set if packets were not
     /// captured.
@@ -157,9 +157,9 @@ pub struct TrafficOutcome {
     pub name: String,
     /// Kind of the source, e.g. `cbr`.
     pub kind: String,
-    /// Start of the measured time, ns.
+    /// Start of the measured time, in ns.
     pub from_ns: u64,
-    /// End of the measured time, ns.
+    /// End of the measured time, in ns.
     pub to_ns: u64,
     /// Number of packets sent. For TCP, only data packets.
     pub sent_packets: u64,
@@ -169,14 +169,14 @@ pub struct TrafficOutcome {
     pub received_bytes: u64,
     /// Drops and marks of the source's packets at every link.
     pub counts: Counts,
-    /// One-way delay of datagrams from the source to the end of the route, ns. It includes queues,
-    /// transmission and propagation.
+    /// One-way delay of datagrams from the source to the end of the route, in ns. It includes
+    /// queues, transmission and propagation.
     pub one_way: Histogram,
     /// Measurements of echoes, if the receiver echoes datagrams.
     pub echoes: Option<Box<EchoOutcome>>,
     /// The measurements of frames, if the source sends media.
     pub frames: Option<Box<FrameOutcome>>,
-    /// Load times of items that need several connections, such as web pages, ns.
+    /// Load times of items that need several connections, such as web pages, in ns.
     pub loads: Histogram,
     /// Results of the test of responsiveness, if the source runs such a test.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
@@ -196,9 +196,9 @@ pub struct EchoOutcome {
     /// Number of lost requests. A request is lost if no echo arrives within 10 s, or before the
     /// echo of a later request.
     pub lost: u64,
-    /// Time from request to echo, ns.
+    /// Time from request to echo, in ns.
     pub rtt: Histogram,
-    /// One-way delay of echoes, ns.
+    /// One-way delay of echoes, in ns.
     pub back: Histogram,
 }
 

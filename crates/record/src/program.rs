@@ -10,9 +10,9 @@ use crate::{Counts, Histogram};
 /// The measurements of the packets between two hosts since the warm-up.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Measures {
-    /// Start of the measured time, ns.
+    /// Start of the measured time, in ns.
     pub from_ns: u64,
-    /// End of the measured time, ns.
+    /// End of the measured time, in ns.
     pub to_ns: u64,
     /// Number of packets that the sender's host sent.
     pub sent_packets: u64,
@@ -24,21 +24,21 @@ pub struct Measures {
     pub delivered_bytes: u64,
     /// Payload bytes that arrived at the sender's host. They are counted like `delivered_bytes`.
     pub back_bytes: u64,
-    /// Round-trip times, ns. Round-trip times. For TCP, one sample for each ACK of data that was
-    /// never retransmitted. For other protocols, each value is an estimate: the base RTT plus the
+    /// Round-trip times, in ns. For TCP, one sample for each ACK of data that was never
+    /// retransmitted. For other protocols, each value is an estimate: the base RTT plus the
     /// measured queue delays.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
     /// Queue delay of packets from the sender's host at each link of the route, from enqueue to
-    /// dequeue, ns.
+    /// dequeue, in ns.
     pub delay: Histogram,
     /// Drops and marks of packets from both hosts at every link.
     pub counts: Counts,
     /// Number of packets from the sender's host by the ECN field with which they were sent:
     /// Not-ECT, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
-    /// Time from the first to the last packet with payload, including the warm-up, ns. `None` if
+    /// Time from the first to the last packet with payload, including the warm-up, in ns. `None` if
     /// further packets might have followed after the run.
     pub completion_ns: Option<u64>,
 }
@@ -123,7 +123,7 @@ pub struct TupleOutcome {
 pub struct Ended {
     /// Exit status. The exit status. If signal n ended the program, 128 + n.
     pub status: i32,
-    /// When the program ended, ns.
+    /// When the program ended, in ns.
     pub at_ns: u64,
 }
 

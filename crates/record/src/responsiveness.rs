@@ -31,10 +31,10 @@ impl Confidence {
 /// Results of a test of responsiveness. They cover the last intervals of the test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Durations of foreign probes, ns. Each foreign probe opens a new connection. A duration
+    /// Durations of foreign probes, in ns. Each foreign probe opens a new connection. A duration
     /// includes the handshake and the fetch.
     pub foreign: Histogram,
-    /// Durations of probes on bulk connections, which load the link, ns.
+    /// Durations of probes on bulk connections, which load the link, in ns.
     pub loaded: Histogram,
     /// Round trips per minute of foreign probes.
     pub foreign_rpm: Option<f64>,
@@ -48,6 +48,6 @@ pub struct ResponsivenessOutcome {
     pub intervals: u64,
     /// Number of bulk connections at the end of the test.
     pub connections: u64,
-    /// Mean goodput of the last intervals, bit/s.
+    /// Mean goodput of the last intervals, in bit/s.
     pub goodput_bit: f64,
 }

@@ -42,10 +42,10 @@ fn hex(digest: &[u8]) -> String {
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Size of a file, bytes, and its SHA-256.
+/// Size of a file, in bytes, and its SHA-256.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// Size, bytes.
+    /// Size, in bytes.
     pub bytes: u64,
     /// SHA-256 in hexadecimal digits.
     pub sha256: String,

@@ -149,8 +149,8 @@ impl Serialize for Only<'_> {
     }
 }
 
-/// Returns the value of rank ceil(p/100 x n) of sorted values, `p` in 0..=100, or `None` without
-/// values. [`Histogram::percentile`] uses the same rank.
+/// Returns the value of rank ceil(p/100 x n) among sorted values, where `p` is from 0 to 100.
+/// Returns `None` without values. [`Histogram::percentile`] uses the same rank.
 fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));

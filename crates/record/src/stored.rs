@@ -33,7 +33,7 @@ pub const PACKETS: &str = "packets.pcapng";
 pub const TIMING: &str = "timing.json";
 
 const MAX_JSON: u64 = 64 << 20;
-/// Largest table to read, bytes: twice the size of a table with the largest number of rows.
+/// Largest table to read, in bytes: twice the size of a table with the largest number of rows.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// Format version of a run folder.

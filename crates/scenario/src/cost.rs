@@ -6,10 +6,10 @@ use tailback_engine::units::{Bytes, Rate, Time};
 
 use crate::response;
 
-/// Frame length of an ACK, bytes.
+/// Frame length of an ACK, in bytes.
 const ACK: u64 = 66;
 
-/// Frame length of a full segment, bytes.
+/// Frame length of a full segment, in bytes.
 const FRAME: u64 = 1514;
 
 /// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
@@ -100,7 +100,7 @@ struct Offer<'a> {
     sender: Sender,
     route: &'a [u32],
     packets: f64,
-    /// Mean frame length of the packets, bytes.
+    /// Mean frame length of the packets, in bytes.
     frame: f64,
     /// The route of the ACKs, and the mean number of ACKs per segment.
     back: Option<(&'a [u32], f64)>,

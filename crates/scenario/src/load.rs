@@ -10,7 +10,7 @@ use crate::read::{Diagnostic, Node, Place, Sources, parse, parse_value, render};
 use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
-/// Largest size of a scenario file, bytes. Larger files are rejected before they are parsed,
+/// Largest size of a scenario file, in bytes. Larger files are rejected before they are parsed,
 /// because error messages may need up to 300 times the memory of the file. Generated scenarios
 /// should use a sweep to stay small.
 pub const MAX_FILE: usize = 1 << 20;

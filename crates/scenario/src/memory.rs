@@ -55,9 +55,9 @@ const FLOW_SAMPLE: u64 = 40;
 /// Bytes for code, libraries and everything else that does not depend on the plan.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, bytes. If flows behave as usual, the run needs at most
-/// this much memory. If links change during the run, this is the largest estimate for any of their
-/// states.
+/// Estimates the memory that one run needs, in bytes. If flows behave as usual, the run needs at
+/// most this much memory. If links change during the run, this is the largest estimate for any of
+/// their states.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let changed = plan.links_after_events().map(|links| {
         let plan = Plan {
@@ -192,8 +192,8 @@ fn acknowledges_early(tcp: &TcpPlan) -> bool {
 }
 
 /// Returns how many segments a source's connections may have in flight if their receivers
-/// acknowledge early. Endless connections may have whole windows in flight, and other connections
-/// all their data.
+/// acknowledge early. An endless connection may have a whole window in flight. Any other connection
+/// may have all of its data in flight.
 fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     let (Some(Transport::Connections { largest, gap }), Some(connections)) =
         (transport(source.kind), &source.connections)
@@ -241,7 +241,7 @@ fn sum(values: impl Iterator<Item = u64>) -> u64 {
     values.fold(0, u64::saturating_add)
 }
 
-/// Returns the length of the shortest full frame of any flow, bytes.
+/// Returns the length of the shortest full frame of any flow, in bytes.
 fn frame(plan: &Plan) -> u64 {
     let flows = plan.flows.iter().map(|flow| &flow.tcp);
     let frames = flows.map(|tcp| u64::from(tcp.mss) + u64::from(tcp.header));

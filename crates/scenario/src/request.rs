@@ -52,8 +52,8 @@ pub struct Request<'a> {
     pub files: &'a FileLoader<'a>,
     /// Finds and hashes root folders of programs.
     pub roots: &'a FileLoader<'a>,
-    /// Memory that a run may use, bytes. A scenario with too many flows is rejected before memory
-    /// for the flows is allocated.
+    /// Memory that a run may use, in bytes. A scenario with too many flows is rejected before
+    /// memory for the flows is allocated.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,

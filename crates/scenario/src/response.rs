@@ -161,7 +161,7 @@ fn flows_at(plan: &Plan, link: u32) -> f64 {
     flows.map(|flow| flow.count).sum::<u64>() as f64
 }
 
-/// Returns how many segments a flow sends under these losses and marks, at most `most`.
+/// Returns how many segments, up to `most`, a flow sends under these losses and marks.
 fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let family = Family::of(control)?;
     let sent = match family {
@@ -181,9 +181,9 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
     Some(sent.min(most))
 }
 
-/// Returns how many segments BBRv3 sends: `most` if the loss rate is at most its loss threshold,
-/// and what its window allows from 2.5 times the threshold on. Between these two loss rates, the
-/// logarithm of the number of segments falls linearly.
+/// Returns how many segments BBRv3 sends. Up to its loss threshold, it sends `most` segments. From
+/// 2.5 times the threshold on, its window limits the number of segments. Between these two loss
+/// rates, the logarithm of the number of segments falls linearly.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));

@@ -1,5 +1,5 @@
-//! Tests that a scenario with any content, and any overrides, gives a result or errors, never a
-//! panic. Also tests requirements on every registry entry.
+//! Tests that loading never panics, whatever the content and the overrides of a scenario are. It
+//! must return a scenario or errors. Also tests requirements on every registry entry.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};

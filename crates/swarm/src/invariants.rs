@@ -8,7 +8,7 @@ use crate::finding::Finding;
 /// Series whose values may be negative.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Tolerance of byte counts, bytes. A frame may be in transmission at the start of the measured
+/// Tolerance of byte counts, in bytes. A frame may be in transmission at the start of the measured
 /// time, and another frame at its end.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 

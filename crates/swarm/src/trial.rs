@@ -49,7 +49,7 @@ pub struct Report {
 pub struct Limits {
     /// Largest number of events of a run.
     pub events: u64,
-    /// Largest estimated memory of a run, bytes.
+    /// Largest estimated memory of a run, in bytes.
     pub memory: u64,
     /// Whether the scenario is run a second time, with another slice size and other segment
     /// numbers.
@@ -77,8 +77,8 @@ const STANDSTILL: u64 = 5_000_000;
 /// Number of events between two checks of a run's time and progress.
 const SLICE: u64 = 4096;
 
-/// Upper limit for the memory of event rows, bytes. Each row needs 20 bytes, in buffers that grow
-/// by doubling. While a buffer is copied, both the old and the new buffer exist.
+/// Upper limit for the memory of event rows, in bytes. Each row needs 20 bytes, in buffers that
+/// grow by doubling. While a buffer is copied, both the old and the new buffer exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below

@@ -74,7 +74,8 @@ def _kind(source: str) -> dict[str, Any]:
     assert name is not None
     match name[0]:
         case "Word":
-            # A list that depends on the build repeats words. The page has those of all builds.
+            # If a list of words depends on the build, the source has several lists. The page shows
+            # the words of all builds.
             words = dict.fromkeys(re.findall(r'"([^"]+)"', source))
             return {"type": "word", "words": list(words)}
         case "Int" | "Float" as kind:

@@ -17,7 +17,7 @@ const NLM_F_ACK: u16 = 4;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// Lengths of `struct nlmsghdr` and `struct tcmsg`, bytes.
+/// Lengths of `struct nlmsghdr` and `struct tcmsg`, in bytes.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;
@@ -25,7 +25,7 @@ const TCA_OPTIONS: u16 = 2;
 const TCA_RED_PARMS: u16 = 1;
 const TCA_RED_STAB: u16 = 2;
 const TCA_RED_MAX_P: u16 = 3;
-/// Length of `struct tc_red_qopt`, bytes.
+/// Length of `struct tc_red_qopt`, in bytes.
 const PARMS: usize = 16;
 
 /// Sets the options of a device's RED queue again, with the flags copied to `struct tc_red_qopt`.

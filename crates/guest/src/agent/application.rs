@@ -17,7 +17,7 @@ pub struct Application<'a> {
     pub handed_over: u64,
     held: bool,
     /// For each chunk that has not arrived completely, the time at which it was written or
-    /// requested, ns.
+    /// requested, in ns.
     begun: VecDeque<u64>,
     arrived: u64,
     started: u64,

@@ -20,14 +20,14 @@ use super::sys;
 use super::taps::{Owner, Taps};
 use super::wire::{LossTap, OnWire, Wire};
 
-/// Longest time between two reads of the captures, ns.
+/// Longest time between two reads of the captures, in ns.
 const DRAIN_NS: u64 = 50_000_000;
 
-/// Smallest and largest capacity of a ring, packets. The smaller a ring is, the better it fits into
-/// the processor's cache, and the fewer pages must be mapped.
+/// Smallest and largest capacity of a ring, in packets. The smaller a ring is, the better it fits
+/// into the processor's cache, and the fewer pages must be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size that is assumed to compute the capacity of rings, bytes. It is a sixth of the
+/// Mean frame size that is assumed to compute the capacity of rings, in bytes. It is a sixth of the
 /// size of a full frame, so the rings have spare capacity for bursts.
 const SMALL_FRAME: u64 = 256;
 
@@ -51,8 +51,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// Returns the time between two reads of the captures, ns. This is [`DRAIN_NS`], or less if a ring
-/// cannot hold the packets that arrive within that time.
+/// Returns the time between two reads of the captures, in ns. This is [`DRAIN_NS`], or less if a
+/// ring cannot hold the packets that arrive within that time.
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {
@@ -190,7 +190,7 @@ pub struct Captures {
     n_lanes: usize,
     /// For each port, whether the port belongs to a source's server.
     servers: Vec<bool>,
-    /// Start of the run on the captures' clock, ns.
+    /// Start of the run on the captures' clock, in ns.
     origin_ns: u64,
     warmup_ns: u64,
     end_ns: u64,

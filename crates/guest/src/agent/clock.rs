@@ -10,7 +10,7 @@ use super::sys;
 /// reading would therefore change the run.
 #[derive(Clone, Copy, Default)]
 pub struct Clock {
-    /// Start of the run on the monotonic clock, ns.
+    /// Start of the run on the monotonic clock, in ns.
     pub origin_ns: u64,
     /// Whether time is virtual. Virtual time stops while any process computes.
     pub virtual_time: bool,
@@ -26,7 +26,7 @@ impl Clock {
         }
     }
 
-    /// Returns the current time, ns, just after a timer set to `at_ns` has expired. In virtual
+    /// Returns the current time, in ns, just after a timer set to `at_ns` has expired. In virtual
     /// time, this is exactly `at_ns`, so the clock is not read.
     pub fn after(self, at_ns: u64) -> u64 {
         if self.virtual_time { at_ns } else { self.now() }

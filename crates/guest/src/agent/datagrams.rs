@@ -13,7 +13,7 @@ use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket};
 use media::Media;
 
-/// Length of the UDP, IPv4 and Ethernet headers, bytes.
+/// Length of the UDP, IPv4 and Ethernet headers, in bytes.
 const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
 /// Number of payload bytes that contain the datagram's number and a time in ns. A datagram contains
@@ -35,7 +35,7 @@ pub struct Datagrams<'a> {
     number: u64,
     payload: Vec<u8>,
     warmup_ns: u64,
-    /// Start of the run on the clock of the captures, ns.
+    /// Start of the run on the clock of the captures, in ns.
     origin_ns: u64,
     sent_packets: u64,
     received_packets: u64,

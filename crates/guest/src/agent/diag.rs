@@ -1,5 +1,5 @@
-//! Reads TCP socket information over sock_diag, for one socket or for many together. It is the
-//! information that `ss -ti` prints, but the agent does not have to start a process.
+//! Reads TCP socket information over sock_diag, for one socket or for many together. `ss -ti`
+//! prints the same information, but to run `ss`, the agent would have to start a process.
 
 use std::io;
 use std::net::IpAddr;
@@ -17,7 +17,7 @@ pub struct Diag {
 const NETLINK_SOCK_DIAG: i32 = 4;
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 const NLM_F_REQUEST: u16 = 1;
-/// Lengths of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`, bytes.
+/// Lengths of `struct nlmsghdr`, `struct inet_diag_req_v2` and `struct inet_diag_msg`, in bytes.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const MESSAGE: usize = 72;
@@ -25,7 +25,7 @@ const INET_DIAG_INFO: u16 = 2;
 /// Number of sockets that one request asks about. The buffer of the netlink socket can hold the
 /// answers about this many sockets.
 const BATCH: usize = 64;
-/// Upper limit of the length of an answer, bytes.
+/// Upper limit of the length of an answer, in bytes.
 const ANSWER: usize = 1024;
 /// States of sockets that are not connections: TIME_WAIT, LISTEN, NEW_SYN_RECV.
 const NO_CONNECTION: u32 = 1 << 6 | 1 << 10 | 1 << 12;
@@ -34,7 +34,7 @@ impl Diag {
     pub fn new() -> io::Result<Diag> {
         Ok(Diag {
             socket: Socket::new(libc::AF_NETLINK, libc::SOCK_RAW, NETLINK_SOCK_DIAG)?,
-            // The kernel sends messages of at most this length, bytes.
+            // The kernel sends messages of at most this length, in bytes.
             buffer: vec![0; 1 << 15],
         })
     }

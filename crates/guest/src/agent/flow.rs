@@ -38,7 +38,7 @@ pub struct Connection<'a> {
     application: Option<Application<'a>>,
     /// When the receiver will request the next chunk. `None` if this request is already scheduled.
     asks_ns: Option<u64>,
-    /// Time at which the application's next action is scheduled, ns.
+    /// Time at which the application's next action is scheduled, in ns.
     acts_ns: Option<u64>,
     /// Socket information of sender and receiver at the end of the warm-up.
     base: [Info; 2],
@@ -395,8 +395,8 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Returns the payload delivered in order, bytes. The kernel also counts the end of the stream
-    /// as a byte, but this function does not.
+    /// Returns the payload delivered in order, in bytes. The kernel also counts the end of the
+    /// stream as a byte, but this function does not.
     fn delivered(&self, receiver: &Info) -> u64 {
         self.flow
             .bytes

@@ -51,7 +51,7 @@ pub struct Frame {
     pub seq: u32,
     pub ack: u32,
     pub flags: u8,
-    /// Payload, bytes. For ICMP, the bytes after the first 8.
+    /// Payload, in bytes. For ICMP, the bytes after the first 8.
     pub payload: u32,
     /// SACK blocks (TCP). Unused blocks are empty.
     pub sack: Sack,
@@ -79,7 +79,7 @@ struct Network {
     fragment: bool,
     ecn: u8,
     id: u32,
-    /// Length of the packet, bytes. `header` is the length of its headers.
+    /// Length of the packet, in bytes. `header` is the length of its headers.
     total: u32,
     header: usize,
 }

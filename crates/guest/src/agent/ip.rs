@@ -1,4 +1,4 @@
-//! Runs the commands of an `ip` batch over rtnetlink. To start `ip` would take longer than to run
+//! Runs the commands of an `ip` batch over rtnetlink. Starting `ip` would take longer than running
 //! all these commands. If this module does not support a command, the agent runs `ip`.
 
 use std::fs::File;
@@ -17,7 +17,7 @@ const NLM_F_ACK: u16 = 4;
 /// `NLM_F_CREATE | NLM_F_EXCL`: create the object, and fail if it already exists.
 const NLM_F_NEW: u16 = 0x600;
 const NLMSG_ERROR: u16 = 2;
-/// Length of `struct nlmsghdr`, bytes.
+/// Length of `struct nlmsghdr`, in bytes.
 const HEADER: usize = 16;
 
 const IFLA_ADDRESS: u16 = 1;

@@ -16,7 +16,7 @@ const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`, the parent handle of a device's root queue discipline.
 const ROOT: u32 = u32::MAX;
-/// Length of `struct nlmsghdr`, bytes.
+/// Length of `struct nlmsghdr`, in bytes.
 const HEADER: usize = 16;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;

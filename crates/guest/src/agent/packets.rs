@@ -37,7 +37,7 @@ const DATAGRAM_NUMBER: u32 = 8;
 /// The stored first bytes of a packet.
 #[derive(Clone, Copy)]
 pub struct Head {
-    /// Frame length, bytes.
+    /// Frame length, in bytes.
     len: u32,
     kept: u8,
     bytes: [u8; ROOM as usize],

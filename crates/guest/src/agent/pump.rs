@@ -17,7 +17,7 @@ use tailback_guest::job::{Flow, Job};
 /// Largest number of flows for which each flow gets two threads.
 const MOST_FLOWS: usize = 2048;
 
-/// Stack of a thread, bytes. A thread needs little stack, because it mainly repeats one system
+/// Stack of a thread, in bytes. A thread needs little stack, because it mainly repeats one system
 /// call.
 const STACK: usize = 64 << 10;
 

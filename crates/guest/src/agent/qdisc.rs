@@ -1,5 +1,5 @@
-//! Reads the statistics of queue disciplines over rtnetlink. These are the statistics that `tc -s`
-//! prints, but the agent does not have to start a process for each sample.
+//! Reads the statistics of queue disciplines over rtnetlink. `tc -s` prints the same statistics,
+//! but to run `tc`, the agent would have to start a process for each sample.
 
 use std::io;
 

@@ -34,7 +34,7 @@ pub struct Packet {
     pub tuple: Option<u32>,
     /// Identifies the packet within its lane.
     pub key: u64,
-    /// Frame length, bytes.
+    /// Frame length, in bytes.
     pub len: u32,
     pub ecn: u8,
 }
@@ -77,7 +77,7 @@ pub struct Note {
     pub tuple: u32,
     /// Whether the packet came from the receiver's host.
     pub back: bool,
-    /// Time of the event, ns.
+    /// Time of the event, in ns.
     pub at_ns: u64,
     pub what: Noted,
 }
@@ -85,7 +85,7 @@ pub struct Note {
 /// What happened to the packet at the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
-    /// The packet left after this sojourn time, ns.
+    /// The packet left after this sojourn time, in ns.
     Passed(u64),
     Counted(Cause),
 }
@@ -140,11 +140,11 @@ pub struct Queue {
     /// Number of marks in the whole run, including the warm-up.
     marked: u64,
     overflowed: bool,
-    /// Number of bytes that have left the queue or were dropped at its head. The next field is the
-    /// number of these packets.
+    /// Number of bytes that have left the queue or were dropped at its head. The next field counts
+    /// packets in the same way.
     bytes_out: u64,
     packets_out: u64,
-    /// The time at which the packet that left last had entered the queue, ns.
+    /// The time at which the packet that left last had entered the queue, in ns.
     newest_out_ns: u64,
 }
 
@@ -315,7 +315,7 @@ impl Queue {
         self.note(&packet, at_ns, Noted::Counted(cause));
     }
 
-    /// Returns when the oldest waiting packet entered, ns. Ignores overtaken packets.
+    /// Returns when the oldest waiting packet entered, in ns. Ignores overtaken packets.
     pub fn oldest_ns(&self) -> Option<u64> {
         let fronts = self.slots.iter().filter_map(VecDeque::front);
         fronts.map(|w| w.packet.time_ns).min()

@@ -26,7 +26,7 @@ use super::tcp::{self, Info};
 pub use turns::Pool;
 use turns::Turns;
 
-/// If a reset has not reached the server after this time, it counts as lost, ns.
+/// If a reset has not reached the server after this time, it counts as lost, in ns.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// The tokens by which the main loop's poll identifies a source's sockets.
@@ -47,10 +47,10 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected, ns. When the client finished, ns. `None` before that.
+    /// When the client connected, in ns. When the client finished, in ns. `None` before that.
     since_ns: u64,
     /// The last packet of a response may be shorter than a full packet. This is the sum of the
-    /// differences for responses completed since the warm-up, bytes.
+    /// differences for responses completed since the warm-up, in bytes.
     short: u64,
     /// The requests of the connection, if it serves several.
     turns: Turns,
@@ -195,7 +195,8 @@ impl<'a> Requests<'a> {
             .connect(slot.flow.sender_address, server)
             .map_err(what)?;
         let token = self.tokens.clients + index as u64;
-        // A client that serves several requests asks once it is connected.
+        // If a connection serves several requests, the client sends its request once it is
+        // connected.
         let events = if bytes.is_some() { READABLE } else { WRITABLE };
         poll.add(client.fd(), events, token).map_err(what)?;
         slot.client = Some(client);
@@ -294,7 +295,7 @@ impl<'a> Requests<'a> {
         self.forget_client(index, now, poll);
     }
 
-    /// Closes a client. Its connection is reset, unless it is already closed.
+    /// Closes a client. Resets its connection, unless the connection is already closed.
     fn forget_client(&mut self, index: usize, now: u64, poll: &Poll) {
         let slot = &mut self.slots[index];
         let Some(client) = slot.client.take() else {

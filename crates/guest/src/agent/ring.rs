@@ -16,7 +16,7 @@ pub const SNAPLEN: u32 = 96;
 /// distinguish packets. This length needs no larger slots than [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
-/// Length of a slot, bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
+/// Length of a slot, in bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
 const SLOT: usize = 192;
 const BLOCK: usize = 1 << 16;
 const SLOTS_IN_BLOCK: usize = BLOCK / SLOT;
@@ -39,13 +39,13 @@ struct Request {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Captured<'a> {
-    /// Time of the capture on the realtime clock, ns.
+    /// Time of the capture on the realtime clock, in ns.
     pub time_ns: u64,
     /// Interface index of the device.
     pub device: i32,
     /// Whether the device sent the packet.
     pub outgoing: bool,
-    /// Frame length, bytes.
+    /// Frame length, in bytes.
     pub len: u32,
     /// The stored first bytes of the packet.
     pub bytes: &'a [u8],

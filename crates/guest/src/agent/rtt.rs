@@ -11,7 +11,7 @@ struct Segment {
     seq: u32,
     end: u32,
     sent_ns: u64,
-    /// When the segment was first retransmitted, ns.
+    /// When the segment was first retransmitted, in ns.
     again_ns: u64,
     sacked: bool,
 }

@@ -31,8 +31,8 @@ use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between the set-up and the start of the run, ns. This time is long enough for all effects
-/// of the set-up to end.
+/// Time between the set-up and the start of the run, in ns. This time is long enough for all
+/// effects of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// A jiffy, ns (HZ 1000).
@@ -46,7 +46,7 @@ const START_JIFFIES: u64 = 512;
 /// Largest number of progress lines on the console.
 const PROGRESS_STEPS: u64 = 500;
 
-/// Shortest time between two progress lines, ns.
+/// Shortest time between two progress lines, in ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
 /// Kinds of scheduled events. Simultaneous events are handled in this order.
@@ -83,7 +83,7 @@ struct Runner<'a> {
     armed: Option<u64>,
     due: BinaryHeap<Reverse<(u64, Due)>>,
     clock: Clock,
-    /// The wall clock at the start of the run, ns since 1970.
+    /// The wall clock at the start of the run, in ns since 1970.
     clock_at_start_ns: u64,
     connections: Vec<Connection<'a>>,
     crowd: Option<Crowd>,

@@ -103,12 +103,12 @@ fn clock(which: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Returns the time of the clock that timers use, ns.
+/// Returns the time of the clock that timers use, in ns.
 pub fn monotonic_ns() -> u64 {
     clock(libc::CLOCK_MONOTONIC)
 }
 
-/// Returns the time of the clock that captures use, ns.
+/// Returns the time of the clock that captures use, in ns.
 pub fn realtime_ns() -> u64 {
     clock(libc::CLOCK_REALTIME)
 }
@@ -405,7 +405,7 @@ impl Socket {
     }
 
     /// Reads the beginning of a datagram. Returns the whole length of the datagram and its arrival
-    /// time on the clock of the captures, ns. The socket must have the option `SO_TIMESTAMPNS`.
+    /// time on the clock of the captures, in ns. The socket must have the option `SO_TIMESTAMPNS`.
     pub fn receive_datagram(&self, buffer: &mut [u8]) -> io::Result<Option<(usize, u64)>> {
         // The buffer has space for a control-message header and two 64-bit numbers, with their
         // alignment.

@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 20;
 /// The amounts of data that may wait in the buffers between TCP and the agent.
 #[derive(Clone, Copy)]
 pub struct Slack {
-    /// Approximate limit of the unsent data in TCP's buffer, bytes.
+    /// Approximate limit of the unsent data in TCP's buffer, in bytes.
     not_sent: i32,
     /// The kernel wakes the receiver when this many bytes have arrived.
     low_water: u64,
@@ -36,9 +36,10 @@ impl Slack {
         ..Slack::POLLED
     };
 
-    /// Returns the amounts for ends with threads. It is cheap to wake a thread, so only little data
-    /// waits: the data of all flows fits into the processor's cache. But it is at least the amount
-    /// that a burst of ACKs allows to send, so that a lack of data never limits the sender.
+    /// Returns the amounts for ends with threads. Waking a thread is cheap, so only a little data
+    /// waits, and the data of all flows fits into the processor's cache. But at least as much data
+    /// waits as a burst of ACKs allows the sender to send, so that a lack of data never limits the
+    /// sender.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -60,7 +61,7 @@ const SO_MAX_PACING_RATE: i32 = 47;
 /// The information that `ss -ti` shows about a connection (`struct tcp_info`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
-    /// Smoothed RTT, us.
+    /// Smoothed RTT, in us.
     pub srtt_us: u32,
     pub cwnd: u32,
     pub ssthresh: u32,
@@ -72,11 +73,11 @@ pub struct Info {
     pub data_segments: u32,
     pub received_segments: u32,
     pub received_bytes: u64,
-    /// How long data was in flight or was waiting to be sent, us.
+    /// How long data was in flight or was waiting to be sent, in us.
     pub busy_us: u64,
-    /// How long the receive window limited sending, us.
+    /// How long the receive window limited sending, in us.
     pub rwnd_limited_us: u64,
-    /// How long the send buffer limited sending, us.
+    /// How long the send buffer limited sending, in us.
     pub sndbuf_limited_us: u64,
     /// State of the connection, as the kernel numbers it.
     pub state: u8,

@@ -12,7 +12,7 @@ use crate::job::{Application, Chunks, Connections, Flow, Source};
 /// Port of the first flow. Further flows have the next ports, followed by the ports of the sources.
 const FIRST_PORT: u16 = 5001;
 
-/// Upper limit of the total size of all send buffers, bytes.
+/// Upper limit of the total size of all send buffers, in bytes.
 const SEND_BUFFERS: u64 = 1 << 30;
 
 /// The data that is needed to map flows and sources: the plan, the hosts of flows and sources, and
@@ -159,8 +159,8 @@ fn indices(route: &[u32]) -> Vec<usize> {
     route.iter().map(|l| *l as usize).collect()
 }
 
-/// Returns the size of a flow's send buffer, bytes. The size is several times the data that can be
-/// in flight, because Linux also counts its overhead for each packet.
+/// Returns the size of a flow's send buffer, in bytes. The size is several times the data that can
+/// be in flight, because Linux also counts its overhead for each packet.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),

@@ -147,8 +147,8 @@ pub(super) fn check_impairment(
     }
 }
 
-/// Adds the options that a queue has after each event to the queue. Rejects events that Linux does
-/// not support.
+/// Adds to a queue the options that it has after each event. Rejects events that Linux does not
+/// support.
 pub(super) fn of_queue(
     plan: &Plan,
     number: usize,

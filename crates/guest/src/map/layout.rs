@@ -96,7 +96,7 @@ type End = (usize, String);
 struct Route {
     /// Name of the device through which the packets enter their first link.
     entrance: String,
-    /// Largest length of an IP packet, bytes.
+    /// Largest length of an IP packet, in bytes.
     mtu: u32,
     /// The device through which the packets leave their host, if it must be created.
     start: Option<End>,

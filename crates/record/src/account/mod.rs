@@ -82,9 +82,9 @@ pub struct Reduction {
     /// field to save memory: a run may have a hundred thousand flows with dozens of reductions
     /// each.
     at: u64,
-    /// The window before the change, segments.
+    /// The window before the change, in segments.
     pub from: u32,
-    /// The window after the change, segments.
+    /// The window after the change, in segments.
     pub to: u32,
 }
 
@@ -102,7 +102,7 @@ impl Reduction {
         }
     }
 
-    /// Returns the time, ns.
+    /// Returns the time, in ns.
     pub fn at_ns(&self) -> u64 {
         self.at >> REASON_BITS
     }
@@ -122,16 +122,16 @@ impl Reduction {
 /// How a connection's first slow start ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlowStart {
-    /// When slow start ended, ns.
+    /// When slow start ended, in ns.
     pub at_ns: u64,
     /// Why slow start ended: the name of a [`Reason`], [`SlowStart::THRESHOLD`],
     /// [`SlowStart::OWN`], or a name that the congestion control provides.
     pub why: String,
-    /// The window at that time, segments.
+    /// The window at that time, in segments.
     pub cwnd: u32,
-    /// Smoothed RTT at that time, ns.
+    /// Smoothed RTT at that time, in ns.
     pub srtt_ns: u64,
-    /// The smallest RTT until then, ns.
+    /// The smallest RTT until then, in ns.
     pub min_rtt_ns: u64,
     /// Number of segments lost because slow start overshot. It counts the segments lost until slow
     /// start ended, and the segments that were in flight at that time and were lost later.
@@ -412,16 +412,17 @@ impl Held {
 pub struct Minima {
     /// Number of complete time windows.
     pub windows: u64,
-    /// Sum of the minimum delays, ns.
+    /// Sum of the minimum delays, in ns.
     pub sum_ns: u64,
     /// Number of packets that were forwarded in complete windows.
     packets: u64,
-    /// Sum over the windows of the minimum delay times the number of packets in the window, ns.
+    /// Sum over all windows. For each window, the minimum delay (in ns) is multiplied by the number
+    /// of packets in the window.
     weighted_ns: u128,
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
     end_ns: u64,
-    /// Minimum delay so far in the current time window, ns. [`NONE`] before the window's first
+    /// Minimum delay so far in the current time window, in ns. [`NONE`] before the window's first
     /// packet.
     least_ns: u64,
 }
@@ -449,8 +450,8 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// Returns the mean over all packets of the minimum delay in the packet's window, ns. This is
-    /// the part of the mean queue delay that a standing queue causes. Returns `None` before the
+    /// Returns the mean over all packets of the minimum delay in the packet's window, in ns. This
+    /// is the part of the mean queue delay that a standing queue causes. Returns `None` before the
     /// first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
@@ -486,7 +487,7 @@ const BINS: usize = 64;
 /// pairs of bins are merged, and the width of a bin doubles.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
-    /// Width of a bin, ns.
+    /// Width of a bin, in ns.
     pub width_ns: u64,
     /// Number of events in each bin, by cause.
     pub bins: Vec<[u64; Cause::COUNT]>,

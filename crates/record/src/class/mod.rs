@@ -32,7 +32,7 @@ pub struct ClassPlan {
 pub struct ClassFlow {
     /// Number of the flow or program.
     pub flow: u32,
-    /// Round-trip time if all queues are empty, including the propagation delays of links, ns.
+    /// Round-trip time if all queues are empty, including the propagation delays of links, in ns.
     pub base_rtt_ns: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct ClassOutcome {
     pub class: ClassPlan,
     /// Index of the class's link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Queue delay of every forwarded packet, ns. The delay is from enqueue to dequeue.
+    /// Queue delay of every forwarded packet, in ns. The delay is from enqueue to dequeue.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,
@@ -69,12 +69,12 @@ pub struct Interval {
     pub drops: u64,
     /// Number of CE marks.
     pub marks: u64,
-    /// Sum of the queue delays of forwarded packets, ns.
+    /// Sum of the queue delays of forwarded packets, in ns.
     pub delay_ns: u64,
 }
 
 impl Interval {
-    /// Returns the mean queue delay, ns.
+    /// Returns the mean queue delay, in ns.
     pub fn mean_delay_ns(&self) -> Option<f64> {
         ratio(self.delay_ns as f64, self.packets as f64)
     }
@@ -95,7 +95,7 @@ impl Interval {
 /// Samples of all traffic of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSamples {
-    /// Length of an interval, ns. The first interval begins at the end of the warm-up.
+    /// Length of an interval, in ns. The first interval begins at the end of the warm-up.
     pub interval_ns: u64,
     /// Frame bytes forwarded in each interval.
     pub bytes: Vec<u64>,

@@ -18,8 +18,8 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The entry for each flow or source, by its number. No entry follows that of the last flow or
-    /// source in a class.
+    /// The entry for each flow or source, by its number. The list ends with the last flow or source
+    /// that belongs to a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,

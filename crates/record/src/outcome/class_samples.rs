@@ -67,7 +67,7 @@ pub struct ClassSamples<'a> {
 }
 
 impl ClassSamples<'_> {
-    /// Returns the end of an interval, ns.
+    /// Returns the end of an interval, in ns.
     fn end_ns(&self, interval: usize) -> u64 {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }

@@ -14,12 +14,12 @@ use super::registries::{View, entries};
 use super::value;
 use crate::read::{Item, Node, Problem, Span, Table, Toml, shorten};
 
-/// Maximum length of the name of a congestion control or queue discipline in Linux, bytes.
+/// Maximum length of the name of a congestion control or queue discipline in Linux, in bytes.
 const MAX_KERNEL_NAME: usize = 15;
 
 const MAX_MODULE_NAME: usize = 63;
 
-/// Maximum length of the arguments for tc, bytes.
+/// Maximum length of the arguments for tc, in bytes.
 const MAX_ARGS: usize = 1000;
 
 /// Returns whether arguments for tc may contain this byte.

@@ -19,7 +19,7 @@ pub(super) const READY: &str =
 pub(super) const DATE: &str =
     "a date such as \"2026-12-01\" or \"2026-12-01T12:00:00\", from 1990 to 2099";
 
-/// The longest text of a program's words and variables, bytes.
+/// The longest text of a program's words and variables, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
 const MAX_WORDS: usize = 1000;

@@ -38,7 +38,7 @@ pub(crate) struct Reader<'a> {
     pub watched: HashSet<Span>,
     /// The numbers at these positions, in base units.
     pub resolved: HashMap<Span, Value>,
-    /// Memory that a run may use, bytes. `None` if the memory is not limited.
+    /// Memory that a run may use, in bytes. `None` if the memory is not limited.
     pub memory: Option<u64>,
     /// The engine of the runs.
     pub engine: EngineKind,

@@ -11,7 +11,7 @@ use super::links::Links;
 use crate::declare::Reader;
 use crate::read::{Problem, Span};
 
-/// The longest frame that a program sends, bytes.
+/// The longest frame that a program sends, in bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
 
 /// Names of the options that limit a queue.

@@ -143,7 +143,8 @@ pub(super) fn variables<'n>(
     variables
 }
 
-/// Checks the placeholders of a text, and records the hosts of other entries among them.
+/// Checks the placeholders of a text. Records the placeholders that refer to hosts of other
+/// entries.
 fn placeholders<'n>(
     reader: &mut Reader<'_>,
     text: &'n str,

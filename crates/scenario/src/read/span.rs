@@ -60,7 +60,7 @@ struct Source {
     option: Option<String>,
     /// Whether errors quote lines of this source.
     quoted: bool,
-    /// Offset of the start of each line, bytes.
+    /// Offset of the start of each line, in bytes.
     lines: Vec<usize>,
 }
 

@@ -212,8 +212,8 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Parses the value of `--set key=value`: TOML, or a bare word as a string. Returns `None` for
-/// other texts. `offset` is the position of the value in its source.
+/// Parses the value of `--set key=value`. The value is TOML or a bare word, which becomes a string.
+/// Returns `None` for other texts. `offset` is the position of the value in its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,

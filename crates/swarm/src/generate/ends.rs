@@ -161,7 +161,8 @@ impl Maker {
                 "idle" | "collect" if source.get("reuse") != Some(&Value::Boolean(true)) => {
                     continue;
                 }
-                // A list of sizes needs a gap for each, and no distribution.
+                // A list of sizes needs a list of gaps, one gap for each size. It cannot be
+                // combined with a distribution.
                 "lengths" => continue,
                 "frame_time" => ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e6, 9e14)),
                 "arrival" | "interval" => {

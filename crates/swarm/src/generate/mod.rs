@@ -27,7 +27,7 @@ struct Maker {
     taste: Taste,
     /// Whether rates, times and sizes may be far outside the ranges of real networks.
     wild: bool,
-    /// Rate of the first link, bit/s. The next field is the smallest rate of all links.
+    /// Rate of the first link, in bit/s. The next field is the smallest rate of all links.
     rate: f64,
     slowest: f64,
     rtt: f64,

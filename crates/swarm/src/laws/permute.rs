@@ -113,7 +113,7 @@ const FASTEST: Rate = Rate(10_000_000_000);
 /// is reported. Events are unlikely to coincide in all of them.
 const SPREADS: u64 = 5;
 
-/// Largest delay that is added to each direction of a path, ns. A link with jitter or slots
+/// Largest delay that is added to each direction of a path, in ns. A link with jitter or slots
 /// releases packets of several flows at once. If all paths were equally long, the ACKs of these
 /// packets would arrive at the next link at the same time.
 const MORE_WAY: u64 = 1000;
@@ -123,7 +123,7 @@ const MORE_WAY: u64 = 1000;
 /// then send in the same nanosecond in every spread.
 const EXACT: u64 = 2;
 
-/// Host jitter in the spreads after the first `EXACT`, ns.
+/// Host jitter in the spreads after the first `EXACT`, in ns.
 const HOST_JITTER: u64 = 1000;
 
 fn by_number(link: &Table) -> bool {

@@ -99,7 +99,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Returns the start of the measured time of each flow and source, ns.
+/// Returns the start of the measured time of each flow and source, in ns.
 fn starts(outcome: &Outcome) -> BTreeMap<String, u64> {
     let flows = outcome.flows.iter().map(|flow| (&flow.name, flow.from_ns));
     let sources = outcome

@@ -39,7 +39,7 @@ fn text(value: impl Into<String>) -> Value {
     Value::String(value.into())
 }
 
-/// Returns a rate close to `near`, bit/s, at which the time to send a byte is an even number of
+/// Returns a rate in bit/s, close to `near`, at which the time to send a byte is an even number of
 /// nanoseconds.
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;

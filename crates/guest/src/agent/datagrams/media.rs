@@ -1,8 +1,9 @@
 //! Handles the frames of a media source, and the reports of its receiving end.
 //!
 //! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
-//! of the datagram, the number of its frame, and its position in the frame. They do not include the
-//! time of sending. The agent runs both ends, so it looks up this time by the datagram's number.
+//! of the datagram, the number of its frame, and its position in the frame. A datagram does not
+//! contain the time at which it was sent. The agent runs both ends, so it looks up this time by the
+//! datagram's number.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -10,16 +11,16 @@ use tailback_engine::traffic::{Datagrams, Report, Role};
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{FrameOutcome, Frames};
 
-/// Length of the three numbers, bytes.
+/// Length of the three numbers, in bytes.
 pub const NUMBERS: usize = 12;
 
-/// Payload of a report, bytes. Its frame has 98 bytes, as in the simulator.
+/// Payload of a report, in bytes. Its frame has 98 bytes, as in the simulator.
 pub const REPORT: usize = 98 - super::DATAGRAM_HEADERS as usize;
 
 /// The state of a media source and its receiving end.
 pub struct Media {
     frames: Frames,
-    /// When each frame was captured, ns.
+    /// When each frame was captured, in ns.
     captured_ns: Vec<u64>,
     /// Largest number of media bytes in a datagram.
     room: u32,
@@ -31,12 +32,12 @@ pub struct Part {
     pub frame: u32,
     /// Position of the datagram in its frame.
     pub place: u32,
-    /// Payload, including the three numbers, bytes.
+    /// Payload, including the three numbers, in bytes.
     pub payload: usize,
 }
 
 pub struct Arrived {
-    /// When the datagram was sent, ns.
+    /// When the datagram was sent, in ns.
     pub sent_ns: u64,
     /// The report to send, if one is due.
     pub report: Option<Report>,

@@ -22,17 +22,17 @@ const CODE: [&str; 8] = [
 /// image.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
-/// Size above which a file is mounted instead of copied, bytes.
+/// Size above which a file is mounted instead of copied, in bytes.
 const SMALL: u64 = 1 << 20;
 
 /// Number of files and folders, at any depth, above which a folder is mounted instead of copied.
 const MOST_ENTRIES: usize = 2000;
 
-/// Size above which a folder is mounted instead of copied, bytes.
+/// Size above which a folder is mounted instead of copied, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// If a folder is too large to copy, its subfolders are handled separately. This is repeated down
-/// to this depth.
+/// If a folder is too large to copy, the agent handles its subfolders separately. It does so down
+/// to this depth of folders.
 const DEEP: usize = 2;
 
 pub fn show(from: &str, to: &str) -> Result<(), String> {

@@ -34,8 +34,9 @@ const OPEN_FILES: u64 = 4096;
 /// processes of root.
 const PIDS: &str = "512";
 
-/// Exit statuses. As in a shell, the first two exit statuses mean that a program cannot be run, or
-/// does not exist. The third exit status means that the agent could not set up the host.
+/// Exit statuses. As in a shell, the first exit status means that a program cannot be run, and the
+/// second that the program does not exist. The third exit status means that the agent could not set
+/// up the host.
 const CANNOT_RUN: i32 = 126;
 const NOT_FOUND: i32 = 127;
 const NO_HOST: i32 = 125;

@@ -34,17 +34,17 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// The guest's uptime when the first program starts, ns. It is not near 0, because programs might
-/// then assume that the machine is still booting.
+/// The guest's uptime when the first program starts, in ns. It is not near 0, because programs
+/// might then assume that the machine is still booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
-/// Time between two checks of whether a server is ready, ns.
+/// Time between two checks of whether a server is ready, in ns.
 const LOOK_NS: u64 = 10_000_000;
 
-/// Servers must be ready within this time, ns.
+/// Servers must be ready within this time, in ns.
 const READY_NS: u64 = 10_000_000_000;
 
-/// How long a program may take to end after tailback has asked it to end, ns.
+/// How long a program may take to end after tailback has asked it to end, in ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
 /// How a program ended by itself: tailback neither killed it nor asked it to end.
@@ -52,7 +52,7 @@ pub const GRACE_NS: u64 = 1_000_000_000;
 pub struct End {
     /// Exit status, or 128 plus the number of the signal that ended the program.
     pub status: i32,
-    /// Time at which the program ended, ns.
+    /// Time at which the program ended, in ns.
     pub at_ns: u64,
 }
 

@@ -22,19 +22,19 @@ use crate::agent::setup::Namespaces;
 use crate::agent::sys::{Poll, READABLE};
 use crate::agent::tcp;
 
-/// Payload of a request, bytes.
+/// Payload of a request, in bytes.
 const REQUEST: usize = 100;
 
 /// The waiting requests of a source, and its idle connections.
 #[derive(Default)]
 pub struct Pool {
     waiting: VecDeque<Waiting>,
-    /// The slot of each idle connection, and when it became idle, ns. The connection that became
+    /// The slot of each idle connection, and when it became idle, in ns. The connection that became
     /// idle last is at the end.
     unused: Vec<(usize, u64)>,
     /// Number of requests so far. The next request gets this number.
     requests: u64,
-    /// How long a connection may stay idle, ns. Connections that have been idle for longer are
+    /// How long a connection may stay idle, in ns. Connections that have been idle for longer are
     /// closed when a response is complete.
     idle_ns: u64,
     /// Whether a connection is closed if it becomes ready while no request waits.
@@ -76,12 +76,13 @@ pub struct Turns {
     opened_for: u64,
     is_connected: bool,
     current: Option<Waiting>,
-    /// Payload of the requests that the client has sent, and that the server has received, bytes.
+    /// Payload of the requests that the client has sent, and that the server has received, in
+    /// bytes.
     asked: u64,
     heard: u64,
     /// Whether the client has sent its FIN.
     is_closing: bool,
-    /// When the server received the client's FIN, ns.
+    /// When the server received the client's FIN, in ns.
     peer_closed_ns: Option<u64>,
     /// Whether the server has sent its FIN.
     server_closing: bool,

@@ -20,7 +20,7 @@ struct Start<'a> {
     ends: [RawFd; 3],
 }
 
-/// Stack of a new process until it executes a program, bytes.
+/// Stack of a new process until it executes a program, in bytes.
 const STACK: usize = 64 << 10;
 
 /// Exit status of a process that could not execute its program.

@@ -27,7 +27,7 @@ impl Mean {
 
 #[derive(Clone, Copy, Default)]
 struct Bin {
-    /// Payload that arrived at the receiver's host and at the sender's host, bytes.
+    /// Payload that arrived at the receiver's host and at the sender's host, in bytes.
     delivered: [u64; 2],
     /// RTTs of data from the sender's host and from the receiver's host.
     rtt: [Mean; 2],
@@ -45,7 +45,7 @@ struct Socket {
 }
 
 pub struct Bins {
-    /// Length of an interval, ns. 0 if nothing is recorded.
+    /// Length of an interval, in ns. 0 if nothing is recorded.
     interval_ns: u64,
     count: usize,
     bins: Vec<Bin>,

@@ -32,13 +32,13 @@ use tuple::{Record, Tuple};
 /// counted as a packet of an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Total capacity of the capture rings of all hosts, packets. The next constant gives the smallest
-/// and the largest capacity of one ring.
+/// Total capacity of the capture rings of all hosts, in packets. The next constant gives the
+/// smallest and the largest capacity of one ring.
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// Identifies a 5-tuple: the program (which determines the addresses), whether it is IPv6, the
-/// protocol, and the ports at the sender's and the receiver's host.
+/// Identifies a 5-tuple by its program (which determines the addresses), whether it uses IPv6, its
+/// protocol, and its ports at the sender's and the receiver's host.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub struct Owner {
 
 struct Entry {
     plan: Program,
-    /// Start and end of the measured time, ns.
+    /// Start and end of the measured time, in ns.
     measured: (u64, u64),
     /// The records of the 5-tuples, in the order of their first packets. The last record is for all
     /// 5-tuples beyond the limit.

@@ -16,7 +16,8 @@ pub struct Tuple {
     pub is_tcp: bool,
     /// Address and port at the sender's host, then address and port at the receiver's host.
     pub ends: [(IpAddr, u16); 2],
-    /// How long the last packet waited at each link, ns. Links of the forward direction come first.
+    /// How long the last packet waited at each link, in ns. Links of the forward direction come
+    /// first.
     pub waited: Box<[u64]>,
     /// Bytes of the sender's payload that TCP has delivered.
     pub delivered: u64,
@@ -98,7 +99,8 @@ impl Tuple {
         }
     }
 
-    /// Returns the sum of the times that the last packet of each direction waited at the links, ns.
+    /// Returns the sum of the times that the last packet of each direction waited at the links, in
+    /// ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
@@ -143,10 +145,10 @@ pub struct Record {
     /// When the first packet with payload was sent, and when the last packet with payload arrived,
     /// ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent, and when the last packet arrived, ns. These times include
+    /// When the first packet was sent, and when the last packet arrived, in ns. These times include
     /// packets without payload.
     any: Option<(u64, u64)>,
-    /// Payload that arrived at the receiver's host and at the sender's host, bytes.
+    /// Payload that arrived at the receiver's host and at the sender's host, in bytes.
     delivered: [u64; 2],
     /// Round-trip times of data from the sender's host and from the receiver's host.
     rtt: [Histogram; 2],

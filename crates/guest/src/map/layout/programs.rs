@@ -14,7 +14,7 @@ use super::{Destination, Layout, Route};
 use crate::job::{Gate, HARDWARE_ADDRESS};
 use crate::map::kits::{Kits, TXREHASH};
 
-/// Largest length of an IP packet, bytes.
+/// Largest length of an IP packet, in bytes.
 pub(super) const IP_MTU: u32 = 1500;
 
 /// IPv4 and IPv6 address of a host.

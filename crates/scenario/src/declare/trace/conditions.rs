@@ -20,7 +20,7 @@ const MAX_ROWS: usize = 1_000_000;
 /// Names of the columns. The first two columns are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
-/// Largest rate, bit/s. The next constant is the longest delay, ms.
+/// Largest rate, in bit/s. The next constant is the longest delay, in ms.
 const MAX_RATE: f64 = 1e12;
 const MAX_DELAY_MS: f64 = 3.6e6;
 
