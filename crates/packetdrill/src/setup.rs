@@ -154,8 +154,8 @@ impl Setup {
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
-            // Ignore these settings. Ignore these settings. They set the sizes of TSO packets and
-            // buffers, and the rate limit of challenge ACKs.
+            // Ignore these settings. They set the sizes of TSO packets and buffers, and the rate
+            // limit of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),

@@ -53,13 +53,14 @@ causes! {
     Aqm = "aqm", Drop;
     /// Dropped with BLUE's probability, in Cobalt.
     Blue = "blue", Drop;
-    /// Dropped by the overload protection of DualPI2.
+    /// Dropped by the overload protection of DualPI2 or PI2.
     Overload = "overload", Drop;
     /// Lost at random after the queue.
     Loss = "loss", Drop;
     /// Dropped by a schedule of the scenario.
     Scheduled = "scheduled", Drop;
-    /// An ACK dropped because a newer ACK makes it redundant (Cake's ACK filter).
+    /// An ACK dropped because a newer ACK makes it redundant (Cake's ACK filter, and the impairment
+    /// `ack_batch`).
     AckFilter = "ack_filter", Drop;
     /// Marked CE by the queue's algorithm.
     Mark = "mark", Ce;
@@ -95,7 +96,7 @@ impl Cause {
 /// What happened to a packet at a link, as a capture shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// The packet arrived. The packet arrives; neither a schedule nor the queue has handled it yet.
+    /// The packet arrived. Neither a schedule nor the queue has handled it yet.
     Arrived,
     /// The packet left the queue with its final ECN field.
     Left,

@@ -62,8 +62,8 @@ def _bare(name: str) -> str:
 
 
 def runs(names: Sequence[str]) -> list[str]:
-    """Join the names to a text that lists similar names only once. Numbered names (fig1, fig2,
-    fig3) become "fig1 to fig3".
+    """Return the names without repetition. Three or more names with successive numbers (fig1, fig2,
+    fig3) become one text, "fig1 to fig3".
     """
     groups: list[list[str]] = []
     for name in dict.fromkeys(names):

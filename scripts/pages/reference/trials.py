@@ -42,8 +42,8 @@ TESTED = (
 )
 PROGRAMS = (
     "tailback runs the unmodified program, so there is no model to validate. "
-    "[Programs](../../how-to/programs.md) describes how tailback validates its measurements of a "
-    "program's packets."
+    "tailback computes its own measurements from the program's packets "
+    "([what is measured](../measurements.md#programs))."
 )
 
 

@@ -3,8 +3,8 @@
 //!
 //! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
 //! 5, in its steady state. Each value is its mean multiplied by 1 + x. Here x has a Laplace
-//! distribution of scale 0.15. Values below -0.9 and above 0.9 do not occur. The mean size in bytes
-//! is bitrate / 8 / frame rate. Key frames are added as in the C4 test suite
+//! distribution of scale 0.15. Values of x below -0.9 become -0.9, and values above 0.9 become 0.9.
+//! The mean size in bytes is bitrate / 8 / frame rate. Key frames are added as in the C4 test suite
 //! (draft-huitema-ccwg-c4-test). By default, every 30th frame is a key frame. A key frame is ten
 //! times as large as other frames.
 //!

@@ -129,7 +129,7 @@ fn marks_lower_the_bandwidth() {
     );
     cc.bounds.reset_lower();
     assert_eq!(cc.bandwidth(), bw);
-    // If the share of marks is above the threshold in all samples of a probe, the probe sets a
+    // If the share of marks is not below the threshold in any sample of a probe, the probe sets a
     // bound on the bandwidth. A faster sample raises this bound.
     stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
     assert_eq!(cc.bandwidth(), kept);
