@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use common::*;
 use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
 use tailback_engine::packet::{Ecn, Packet, flags};
-use tailback_engine::plan::{EcnFeedback, FlowPlan, Plan};
-use tailback_engine::registry::Value;
+use tailback_engine::plan::{ConnectionsPlan, EcnFeedback, FlowPlan, Plan, TrafficPlan};
+use tailback_engine::registry::{Value, complete_defaults};
+use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
@@ -192,4 +193,47 @@ fn runs_repeat() {
         format!("{:?}", run(network(&plan)))
     };
     assert!(made() == made());
+}
+
+/// The packets that a source has sent and received are counted in segments.
+#[test]
+fn a_source_counts_segments_at_both_ends() {
+    let entry = traffic::web::ENTRY;
+    let mut options = complete_defaults(&entry);
+    options.set("gaps", Value::List(vec![Value::Time(Time::ZERO)]));
+    let length = Value::Bytes(Bytes(4_000_000));
+    options.set("lengths", Value::List(vec![length]));
+    let server = flow("server", "cubic", Time::from_ms(20), &[]);
+    let source = TrafficPlan {
+        name: "web".into(),
+        count: 1,
+        kind: entry.name,
+        start: Time::ZERO,
+        stop: None,
+        rtt: server.rtt,
+        route: vec![0],
+        answers: None,
+        connections: Some(Box::new(ConnectionsPlan {
+            cc: server.cc,
+            module: None,
+            ecn: false,
+            back: vec![],
+            tcp: server.tcp,
+            limit: 1,
+        })),
+        options,
+        hosts: None,
+        dscp: 0,
+        class: None,
+    };
+    let links = vec![link(1_000_000_000, "fifo", &[])];
+    let mut plan = plan(Time::from_secs(10), links, vec![]);
+    plan.traffic = vec![source];
+    plan.offloads = true;
+    let outcome = run(network(&plan));
+    let segments = 4_000_000_u64.div_ceil(MSS);
+    let source = &outcome.traffic[0];
+    assert_eq!(source.sent_packets, segments);
+    assert_eq!(source.received_packets, segments);
+    assert!(outcome.links[0].packets < segments / 2);
 }

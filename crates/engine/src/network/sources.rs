@@ -175,7 +175,7 @@ impl Network {
     pub(super) fn received(&mut self, index: usize, packet: &Packet, completed: bool) {
         let traffic = &mut self.traffic[index];
         if self.now >= self.plan.warmup && !packet.has(flags::SYN) {
-            traffic.received_packets += 1;
+            traffic.received_packets += u64::from(packet.segments());
             traffic.received_bytes += u64::from(packet.len);
             if packet.has(flags::DATAGRAM) {
                 traffic.one_way.record(self.now.since(packet.sent).ns());

@@ -485,6 +485,7 @@ impl Receiver {
             self.note_arrival(packet, now, port);
             if JOINED {
                 self.grow_window_again(segments - 1);
+                self.drop_covered();
             }
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
@@ -562,6 +563,18 @@ impl Receiver {
         if self.window.grows(self.last_data, self.rtt) {
             self.quick |= 1;
         }
+    }
+
+    /// Forgets the segments below `rcv_nxt` that had arrived out of order. A packet of several
+    /// segments may have repeated them.
+    #[inline(always)]
+    fn drop_covered(&mut self) {
+        if self.out_of_order.is_empty() {
+            return;
+        }
+        self.out_of_order.trim_below(self.rcv_nxt);
+        self.sack.drop_below(self.rcv_nxt);
+        self.ack_now |= self.out_of_order.is_empty();
     }
 
     /// Lets the window grow for the other segments of a packet, too.

@@ -463,3 +463,20 @@ fn joined_segments_are_one_block() {
     assert_eq!((acks[0].seq, acks[0].sack[0].len), (37, 2));
     assert_eq!(end.receiver.arrived(), 37);
 }
+
+/// A late packet may repeat segments of several blocks. What it holds is in order then, and only
+/// blocks beyond it are still reported.
+#[test]
+fn a_packet_that_covers_blocks_ends_them() {
+    let (mut end, send) = joined();
+    for seq in [5, 15, 30] {
+        send(&mut end, seq, 5, 1);
+    }
+    let acks = send(&mut end, 0, 20, 2);
+    assert_eq!(acks.last().map(|ack| ack.seq), Some(20));
+    let blocks: Vec<_> = acks[0].sack.iter().map(|b| (b.offset, b.len)).collect();
+    assert_eq!(blocks, [(10, 5), (0, 0), (0, 0)]);
+    let acks = send(&mut end, 20, 43, 3);
+    assert_eq!((acks[0].seq, acks[0].sack[0].len), (63, 0));
+    assert_eq!(end.receiver.arrived(), 63);
+}
