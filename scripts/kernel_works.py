@@ -347,7 +347,7 @@ def measured(folders: Iterable[Path]) -> str:
 
 
 def costs(out: Path, engine: str) -> Iterator[float]:
-    """Yield the processor time of every run of an engine in a folder of results, in s."""
+    """Yield the processor time of every run of an engine in a results folder, in s."""
     for file in sorted((out / "runs").glob("*/timing.json")):
         manifest = json.loads(file.with_name("manifest.json").read_text(encoding="utf-8"))
         if manifest["engine"] == engine:

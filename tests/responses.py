@@ -150,9 +150,9 @@ class Difference:
 
     #: The first two rows that differ in more than their time, or None.
     first: tuple[Row, Row] | None
-    #: Largest difference of the windows at the same number of acknowledged segments.
+    #: Largest difference between the windows at the same number of acknowledged segments.
     cwnd: int
-    #: Largest difference of the times of a row, us, before the first row that differs.
+    #: Largest difference, in us, between the times of a row before the first row that differs.
     time_us: int
 
 

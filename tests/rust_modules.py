@@ -21,13 +21,13 @@ _INLINE = re.compile(r"(?<![\w:])\$?((?:crate|self|super)(?:\s*::\s*\w+)+)")
 
 
 def code(path: Path) -> str:
-    """Return a source without comments and without the module of tests at its end."""
+    """Return a source without comments and without the test module at its end."""
     text = re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
     return text.partition("#[cfg(test)]\nmod tests {")[0]
 
 
 def sources(folder: Path) -> Iterator[Path]:
-    """Yield the Rust files in a folder and below it, except files of tests."""
+    """Yield the Rust files in a folder and below it, except test files."""
     for path in sorted(folder.rglob("*.rs")):
         if "test" not in path.stem:
             yield path

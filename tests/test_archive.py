@@ -1,5 +1,5 @@
-"""Tests the commands on stored results: list, find by a part of an id or by `latest`, compare, and
-delete."""
+"""Tests the commands that list, compare and delete stored results. A part of an id, or `latest`,
+selects a result."""
 
 from __future__ import annotations
 

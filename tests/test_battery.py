@@ -1,4 +1,5 @@
-"""Tests sets of scenarios: their parts, their findings, their reports, bad input."""
+"""Tests sets of scenarios. Covers the parts, the findings and the report of a set, and bad
+input."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_packets_are_captured_if_the_scenario_records_them() -> None:
     assert after is not None
     assert after.startswith(before)
     # There are 20 packets, because each datagram is captured when it arrives at the queue and when
-    # it leaves. A block has 32 bytes besides the 42 bytes of headers and 2 bytes of padding.
+    # it leaves. A block has 32 bytes in addition to the 42 bytes of headers and 2 bytes of padding.
     assert len(after) - len(before) == 20 * (32 + 44)
 
 

@@ -40,8 +40,8 @@ def write(path: Path, files: Mapping[str, bytes]) -> Path:
 
 
 def changed(files: Files, change: Callable[[Files], None], *, honest: bool) -> Files:
-    """Return the files of a bundle after a change. With `honest`, update their hashes in the
-    bundle."""
+    """Return the files of a bundle after a change. If `honest` is set, also update the hashes of
+    the files in the bundle."""
     made = dict(files)
     change(made)
     about = json.loads(made["bundle.json"])

@@ -53,7 +53,7 @@ def test_no_damage_is_used_or_ends_in_a_traceback(what: str, survey: dict[str, l
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results with two runs."""
+    """Make a results folder with two runs."""
     from faults.harness import SCENARIO
 
     out = tmp_path_factory.mktemp("whole") / "results"
@@ -63,7 +63,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def results(whole: Path, tmp_path: Path) -> Path:
-    """Copy the folder of results, so that a test can damage it."""
+    """Copy the results folder, so that a test can damage it."""
     return Path(shutil.copytree(whole, tmp_path / "results"))
 
 

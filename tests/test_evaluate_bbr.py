@@ -24,7 +24,7 @@ DRAFT = "bbr3:draft=06"
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results that all tests share, so that common runs are reused."""
+    """Make a results folder that all tests share, so that common runs are reused."""
     return tmp_path_factory.mktemp("results")
 
 

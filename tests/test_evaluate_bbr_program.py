@@ -41,7 +41,7 @@ Doctor = Callable[[bytes], bytes]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a folder of results, so that tests reuse runs."""
+    """Make a results folder, so that tests reuse runs."""
     return tmp_path_factory.mktemp("results")
 
 

@@ -174,7 +174,7 @@ def test_kits(data: bytes, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of results with one run."""
+    """Return a results folder with one run."""
     folder = tmp_path_factory.mktemp("stored")
     path = folder / "scenario.toml"
     path.write_text(SCENARIO, encoding="utf-8")

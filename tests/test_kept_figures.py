@@ -1,4 +1,4 @@
-"""Tests that figures drawn before are used again, and only if their files are complete."""
+"""Tests that stored figures are reused, but only if their files are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests a rate of 0 on the kernel engine. During the outage, no packet may leave or get lost.
+"""Tests a rate of 0 on the kernel engine. During the outage, no packet may leave or be lost.
 Afterwards, the link must send at its full rate immediately."""
 
 from __future__ import annotations

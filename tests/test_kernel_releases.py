@@ -1,5 +1,5 @@
-"""Tests several kernels: the source of a release, the built guest kernels, and unsupported
-features."""
+"""Tests the support of several kernel releases. Covers the source of a release, the built guest
+kernels, and unsupported features."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def stored(out: Path) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Kill a sweep while it is running, and return its folder of results."""
+    """Kill a sweep while it is running, and return its results folder."""
     place = tmp_path_factory.mktemp("killed")
     scenario, out = place / "scenario.toml", place / "out"
     scenario.write_text(SCENARIO)

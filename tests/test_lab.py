@@ -59,7 +59,7 @@ def built() -> Path:
 
 
 def node(script: str, *words: str, given: object = None) -> Any:
-    """Run a script that tests the laboratory's web page. Return the JSON that it prints, parsed."""
+    """Run a script that tests the laboratory's web page. Return the parsed JSON that it prints."""
     done = subprocess.run(
         ["node", str(WEB / "test" / script), *words],
         input=json.dumps(given),

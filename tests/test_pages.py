@@ -239,7 +239,7 @@ def test_a_figure_names_a_file_of_its_folder() -> None:
 
 
 def test_pages_of_stored_sweeps_and_comparisons(tmp_path: Path) -> None:
-    """Titles, labels and citations of a foreign folder of results are untrusted."""
+    """Titles, labels and citations of a foreign results folder are untrusted."""
     out = tmp_path / "results"
     tb.run(SCENARIO, set={"sweep": {"path.rtt": ["10ms", "20ms"]}}, out=out)
     name = " ".join(NASTY[:13])

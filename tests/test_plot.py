@@ -207,7 +207,7 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", (tmp_path / "figure.pdf").read_bytes())
     assert box is not None
     assert math.isclose(float(box[1]), pixels * 0.75, rel_tol=1e-4), "points"
-    # Letters have 7 or 8 points at any width of the figure.
+    # The font size is 7 or 8 points, whatever the width of the figure.
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
     assert all(any(abs(size - points * 96 / 72) < 0.01 for points in (7, 8)) for size in sizes)
     chart = alt.Chart.from_dict(made.chart.to_dict())

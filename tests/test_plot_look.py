@@ -153,7 +153,7 @@ def test_slides_have_large_letters_on_a_page_of_16_to_9(run: tailback.Results) -
     assert float(size[1]) == pytest.approx(254 * 96 / 25.4, rel=0.01)
     assert float(size[1]) / float(size[2]) == pytest.approx(16 / 9, rel=0.02)
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
-    # A letter size of 24 points is 32 pixels.
+    # A font size of 24 points is 32 pixels.
     assert max(sizes) == pytest.approx(32)
 
 

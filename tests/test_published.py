@@ -1,4 +1,4 @@
-"""Checks that pages of evidence are short and state a result, and that their complete results are
+"""Checks that evidence pages are short and state a result, and that their complete results are
 published as data."""
 
 from __future__ import annotations

@@ -180,7 +180,8 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
         assert found == Crossing(25.0, 1, 2, 0.25)
         assert found is not None
         assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
-    # The curve is at the level at three grid values, and the crossing is in their middle.
+    # The curve equals the level at the grid points 2, 3 and 6. The crossing is in the middle of
+    # this range.
     found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
     assert found == Crossing(4.0, 1, 3, 0.5)
 

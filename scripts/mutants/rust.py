@@ -60,7 +60,7 @@ FEATURES = "tailback-record/folder,tailback-record/pcapng"
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled program of tests."""
+    """A compiled test program."""
 
     path: str
     package: str
@@ -241,7 +241,7 @@ def _write(
 
 
 def _errors(message: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return the file and line of each error in a message of the compiler."""
+    """Return the file and line of each error in a compiler message."""
     found = message.get("message")
     if not isinstance(found, dict) or found["level"] != "error":
         return []

@@ -25,7 +25,7 @@ WORST = 3
 
 @dataclass(frozen=True)
 class Judged:
-    """A page of evidence, with the verdicts of its criteria."""
+    """An evidence page, with the verdicts of its criteria."""
 
     name: str
     title: str

@@ -84,8 +84,8 @@ fn mean_queue(outcome: &Outcome) -> f64 {
     outcome.links[0].backlog_byte_ns as f64 / seconds_ns / (BDP * 1514.0)
 }
 
-/// Returns the share of the link that a flow uses after `from` seconds, without the time in
-/// PROBE_RTT.
+/// Returns the share of the link that a flow uses after `from` seconds. The time in PROBE_RTT is
+/// not included.
 fn utilisation(outcome: &Outcome, flow: &str, from: f64) -> f64 {
     let pauses = spells(&series(outcome, flow, "mode"), PROBE_RTT);
     let delivered = series(outcome, flow, "delivered_bytes");

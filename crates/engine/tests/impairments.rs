@@ -148,8 +148,8 @@ fn jitter_has_the_moments_of_its_distribution() {
     near(mean(&uniform), 6.0, 12.0 / 12.0_f64.sqrt(), 1e5);
     let normal = delays(&[("mean", "20ms"), ("deviation", "5ms")]);
     near(mean(&normal), 20.0, 5.0, 1e5);
-    // Draws of more than 3 standard deviations are set to 3. So the variance is 0.9950 times the
-    // variance of the normal distribution.
+    // A draw that is more than 3 standard deviations from the mean is limited to 3 standard
+    // deviations. So the variance is 0.9950 times the variance of the normal distribution.
     assert!((deviation(&normal) / 5.0 - 0.9950_f64.sqrt()).abs() < 0.01);
     assert!(normal.iter().all(|ms| (5.0..=35.0).contains(ms)));
     let half = delays(&[("distribution", "half_normal"), ("deviation", "5ms")]);
@@ -439,8 +439,8 @@ fn options_that_exclude_each_other_are_errors() {
 fn a_tunnel_combines_marks_as_its_rfc_says() {
     use Ecn::{Ce, Ect0, Ect1, NotEct};
     let fields = [NotEct, Ect0, Ect1, Ce];
-    // RFC 6040 figure 4: a row for each inner header, a column for each outer header. `None` means
-    // a drop.
+    // The table of RFC 6040, figure 4. It has a row for each inner header and a column for each
+    // outer header. `None` means a drop.
     let of_6040 = [
         [Some(NotEct), Some(NotEct), Some(NotEct), None],
         [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)],

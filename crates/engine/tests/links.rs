@@ -185,8 +185,8 @@ fn a_saturated_trace_is_used_to_the_byte() {
 
 #[test]
 fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
-    // Once a second, ten packets of 1250 bytes come at the same time. Each takes 1 ms at the link's
-    // rate.
+    // Once a second, ten packets of 1250 bytes arrive at the same time. Each takes 1 ms at the
+    // link's rate.
     let sources = (0..10).map(|i| cbr(&format!("s{i}"), 10_000, 1250));
     let sources: Vec<TrafficPlan> = sources.collect();
     for (burst, mean_delay_ms) in [

@@ -55,7 +55,7 @@ struct Ends {
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,
-    /// For each ACK in flight, by its number: the value of `arrived` when the ACK was sent.
+    /// Maps the number of each ACK in flight to the value of `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
     /// The value of `arrived` when the last ACK that has reached the sender was sent.
     told: u64,
@@ -215,7 +215,7 @@ fn with_the_option_every_mark_is_counted() {
     }
 }
 
-/// By default, the connection stops using the option if ACKs with the option seem to get lost
+/// By default, the connection stops using the option if ACKs with the option appear to be lost
 /// (Linux `tcp_rcv_spurious_retrans`). After that, an ACK of eight segments or more is ambiguous.
 /// The sender then assumes as many marks as the three bits allow, unless most ACKs acknowledge so
 /// many segments. The error of its count is a multiple of eight, and mostly positive.

@@ -12,8 +12,8 @@ use tailback_engine::units::{Bytes, Time};
 use tailback_record::summary::CompletionSummary;
 use tailback_record::{Cause, Completions, TrafficOutcome};
 
-/// Returns a source of requests over link 0 with the default options, changed by `set`. Servers run
-/// `cc`.
+/// Returns a source of requests over link 0. The values in `set` override the default options.
+/// Servers run `cc`.
 fn web(name: &str, cc: &str, rtt: Time, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);

@@ -32,7 +32,7 @@ const OUR_MSS: u32 = 1460;
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
-/// Length of the AccECN option in each segment, bytes, if all segments have this option.
+/// Length, in bytes, of the AccECN option in each segment, if all segments have this option.
 const ACCECN_LEN: u32 = 12;
 
 #[derive(Clone, Debug)]

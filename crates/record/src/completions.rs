@@ -8,7 +8,8 @@ use crate::{Series, SeriesId};
 /// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completion {
-    /// When the client received the last byte of the request's data, ns since the start of the run.
+    /// When the client received the last byte of the request's data, in ns since the start of the
+    /// run.
     pub at_ns: u64,
     /// Payload, in bytes.
     pub bytes: u64,

@@ -178,7 +178,7 @@ pub struct TrafficOutcome {
     pub frames: Option<Box<FrameOutcome>>,
     /// Load times of items that need several connections, such as web pages, in ns.
     pub loads: Histogram,
-    /// Results of the test of responsiveness, if the source runs such a test.
+    /// Results of the responsiveness test, if the source runs such a test.
     pub responsiveness: Option<Box<ResponsivenessOutcome>>,
     /// The measurements of requests, if the source makes requests.
     pub completions: Option<Completions>,

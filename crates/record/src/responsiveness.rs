@@ -1,11 +1,11 @@
-//! Results of a test of responsiveness under working conditions. A traffic source measures how many
+//! Results of a responsiveness test under working conditions. A traffic source measures how many
 //! round trips per minute are possible while it loads the link.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Confidence in the result of a test of responsiveness.
+/// Confidence in the result of a responsiveness test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
     /// The test was too short: it has too few intervals to average over.
@@ -28,7 +28,7 @@ impl Confidence {
     }
 }
 
-/// Results of a test of responsiveness. They cover the last intervals of the test.
+/// Results of a responsiveness test. They cover the last intervals of the test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
     /// Durations of foreign probes, in ns. Each foreign probe opens a new connection. A duration

@@ -177,7 +177,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
     })
 }
 
-/// Bytes that senders offer to a link, by the kind of limit of the senders.
+/// Bytes that senders offer to a link, grouped by what limits the senders.
 #[derive(Clone, Copy, Default)]
 struct Offered {
     datagrams: f64,

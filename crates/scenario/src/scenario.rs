@@ -82,7 +82,7 @@ pub struct Axis {
 /// A value of a swept key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Param {
-    /// A number in base units: ns, bytes, in bit/s.
+    /// A number in base units (ns, bytes or bit/s).
     Number(f64),
     /// A name, or a table as TOML.
     Name(String),

@@ -29,7 +29,7 @@ pub struct Tally {
     pub tried: u64,
     /// Number of runs that ended.
     pub done: u64,
-    /// Number of runs that were stopped at the limit of events.
+    /// Number of runs that were stopped at the event limit.
     pub cut: u64,
     /// Number of scenarios that were too large.
     pub large: u64,

@@ -27,7 +27,7 @@ pub enum End {
     Refused(String),
     /// The run needs more memory than a trial may use, so it did not start.
     Large,
-    /// The run was stopped at the limit of events. Its results up to then were checked.
+    /// The run was stopped at the event limit. Its results up to then were checked.
     Cut,
     /// The run ended.
     Done,

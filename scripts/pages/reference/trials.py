@@ -1,4 +1,4 @@
-"""Lists the pages of evidence that test an entry of the reference."""
+"""Lists the evidence pages that test an entry of the reference."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Rate, Time};
 use tailback_record::{Cause, Outcome};
 
-/// Returns the default options of a queue, changed by `set`.
+/// Returns the default options of a queue, overridden by the values in `set`.
 pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str, Options) {
     let entry = find(aqm::ENTRIES, name).expect("registered");
     let mut options = defaults(entry.options);
@@ -25,7 +25,7 @@ pub fn queue_options(name: &str, set: &[(&'static str, Value)]) -> (&'static str
     (entry.name, options)
 }
 
-/// Returns a link whose queue has its default options, changed by `set`.
+/// Returns a link. The values in `set` override the default options of its queue.
 pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     let (name, options) = queue_options(queue, set);
     LinkPlan {
@@ -36,7 +36,8 @@ pub fn link(rate: u64, queue: &str, set: &[(&'static str, Value)]) -> LinkPlan {
     }
 }
 
-/// Returns a flow over link 0. Its congestion control has its default options, changed by `set`.
+/// Returns a flow over link 0. The values in `set` override the default options of its congestion
+/// control.
 pub fn flow(name: &str, cc_name: &str, rtt: Time, set: &[(&'static str, Value)]) -> FlowPlan {
     let entry = find(cc::ENTRIES, cc_name).expect("registered");
     let mut options = defaults(entry.options);

@@ -22,7 +22,7 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 /// A packet that enters or leaves the queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
-    /// Capture time, ns from the start of the run.
+    /// Capture time, in ns from the start of the run.
     pub time_ns: u64,
     /// The flow or program and the direction of the packet: twice the number of the flow or
     /// program, plus 1 for ACKs and for packets from the receiver's host of a program.

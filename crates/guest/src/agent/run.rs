@@ -35,7 +35,7 @@ use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 /// effects of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
-/// A jiffy, ns (HZ 1000).
+/// Length of a jiffy, in ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
 /// A run begins when the number of jiffies is a multiple of this number. CUBIC's clock therefore

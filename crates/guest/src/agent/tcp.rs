@@ -232,7 +232,7 @@ pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     // The kernel doubles this value.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
-    // With much unsent data, the kernel seldom has to wake the sender. With little unsent data, the
+    // With much unsent data, the kernel rarely has to wake the sender. With little unsent data, the
     // data stays in the processor's cache.
     socket.set(libc::IPPROTO_TCP, TCP_NOTSENT_LOWAT, &slack.not_sent)?;
     if flow.application.is_some() {

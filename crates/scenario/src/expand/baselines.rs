@@ -13,7 +13,8 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// What an error expects if an assertion needs a gain, but the sweep has no baseline.
+/// The expected value in the error for an assertion that needs a gain, if the sweep has no
+/// baseline.
 pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
 
 /// Returns the standard response to marks of a congestion control, if its options can change that

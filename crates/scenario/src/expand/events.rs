@@ -219,7 +219,8 @@ impl Changed {
         changes
     }
 
-    /// Collects the values below an item of `set`: `"a.b" = 1`, or a table `a` with a key `b`.
+    /// Collects the values below an item of `set`. An item is `"a.b" = 1`, or a table `a` with a
+    /// key `b`.
     fn flatten(
         &self,
         prefix: &str,
