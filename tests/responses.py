@@ -307,7 +307,7 @@ reasons:
   lower than at the last loss.
 - DCTCP: windows consist of whole segments. A reduction by alpha W/2 is rounded down to whole
   segments. A reduction takes a round trip. The reduction also sets to zero the count of
-  acknowledged segments, which leads to the next increase (`tcp_init_cwnd_reduction`). If every n-th
+  acknowledged segments towards the next increase (`tcp_init_cwnd_reduction`). If every n-th
   packet is marked, the reduction rounds to zero, and the window settles at n/2. Round trips then
   alternate. In one of them the reduction takes place, and in the next the window grows by one
   segment.

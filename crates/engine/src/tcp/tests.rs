@@ -86,8 +86,8 @@ fn rwnd(segments: u64) -> TcpPlan {
     }
 }
 
-/// Linux `tcp_clean_rtx_queue`: some SACKs restart the retransmission timer. They cover data that
-/// was sent before the last transmission of the first unacknowledged segment.
+/// Linux `tcp_clean_rtx_queue`: a SACK restarts the retransmission timer if it covers data that was
+/// sent before the last transmission of the first unacknowledged segment.
 #[test]
 fn the_timeout_moves_with_sacks_of_what_was_sent_before_the_retransmission() {
     let mut wire = Wire::default();

@@ -283,8 +283,8 @@ impl Vars {
         if p.old {
             delta = i64::from(delta as i32);
         }
-        // RFC 8033 section 5.5: if the probability is above 10 %, an update changes it by at most 2
-        // %.
+        // RFC 8033 section 5.5: if the probability is at least 10 %, an update raises it by at most
+        // 2 %.
         let two_percent = (p.one / 50) as i64;
         if delta > two_percent && self.prob >= p.one / 10 {
             delta = (p.one / 100 * 2) as i64;
