@@ -1,4 +1,4 @@
-"""tailback: experiments with the congestion control and the queue of a bottleneck.
+"""tailback: experiments with congestion control and queue management at a bottleneck.
 
     import tailback
 

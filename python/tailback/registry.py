@@ -26,7 +26,7 @@ def entry(kind: str, name: str) -> Mapping[str, Any]:
 
 
 def built_in(kind: str) -> Iterator[str]:
-    """Yield the names, as in Linux, of the entries that every kernel supports without a module."""
+    """Yield the Linux names of the entries that every kernel supports without a module."""
     for found in entries(kind):
         if found.get("built_in"):
             yield from found.get("kinds", [found["kernel"]])

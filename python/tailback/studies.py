@@ -24,8 +24,8 @@ GROUP = "tailback.studies"
 
 @dataclass(frozen=True)
 class Studies:
-    """What a package of studies adds: commands, lists, experiments and sets of scenarios, by
-    name."""
+    """The commands, lists, experiments and sets of scenarios (by name) that a package of studies
+    adds."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
     """Commands of `tailback`: places of `click.Command` objects."""

@@ -1,5 +1,5 @@
-"""Code that every other module may use: untrusted text, terminals, names, numbers, folders.
+"""Helper functions that every other module may use, for example to escape untrusted text.
 
-Modules in this folder import each other, `tailback.errors` and `tailback._native`, and no other
-module of tailback.
+Modules in this folder may import each other, `tailback.errors` and `tailback._native`.
+They import no other module of tailback.
 """

@@ -14,7 +14,7 @@ from tailback.errors import InputError
 
 
 def _is(value: object) -> str:
-    """Describe a rejected value for a message: its shortened text and its type."""
+    """Return the shortened text and the type of a rejected value, for an error message."""
     text = f"{quoted(value)}, text" if isinstance(value, str) else quoted(repr(value))[1:-1]
     return text if isinstance(value, str) else f"{text} ({type(value).__name__})"
 

@@ -15,11 +15,12 @@ from tailback import _native
 
 
 def remove(folder: Path, *, inside: Path) -> None:
-    """Remove a folder and as much of its content as possible.
+    """Remove a folder with its content.
 
     `folder` must be below `inside` after all links in its path are resolved. `folder` may not be a
-    link itself, because the target of the link would be removed. A missing folder is not an error,
-    and files that cannot be removed stay. Raises `ValueError` if `folder` is not below `inside`."""
+    link itself, because the target of the link would be removed. A missing folder is not an error.
+    Files that cannot be removed are left in place. Raises `ValueError` if `folder` is not below
+    `inside`."""
     # This import is slow, and most commands do not need it.
     import shutil
 

@@ -43,8 +43,8 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
         handle = os.open(path, machine.READ_AT_ONCE)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        # A caller may have passed the content of a file instead of its path, so this text may be
-        # long.
+        # A caller may have passed the content of a file instead of its path, so the
+        # path may be a long text.
         name = line(path) if len(str(path)) <= MAX_NAME else quoted(path)
         advice = (
             "name a file that exists"
@@ -123,8 +123,8 @@ def read_json(path: Path, *, limit: int = MAX_BYTES) -> Any:
 def shown(text: object) -> str:
     r"""Return text that a terminal prints literally, with control characters escaped, as in `\x1b`.
 
-    Line breaks and tabs stay. Characters that reorder text (the bidirectional controls) are escaped
-    too.
+    Line breaks and tabs are not escaped. Characters that reorder text (the
+    bidirectional controls) are escaped too.
     """
     said = str(text)
     if said.isprintable():
@@ -181,8 +181,10 @@ def _whole(text: str) -> int:
 
 
 def _check_shape(data: bytes) -> bytes:
-    """Reject JSON that is too deep or too large before parsing it. Return the JSON without strings.
-    The check of the depth must ignore the contents of strings.
+    """Reject JSON that is too deep or too large before parsing it.
+
+    Return the JSON text without its strings. The check of the depth must ignore the
+    contents of strings.
     """
     escapes = _PAIR.sub(b"", data.replace(b"\\\\", b""))
     if _HALF.search(escapes):

@@ -74,8 +74,11 @@ def cores() -> int:
 
 
 def memory_available() -> int | None:
-    """Return how many bytes of memory this process can still use without swapping. This is the
-    smallest of the limits of the machine, the container and the process."""
+    """Return how many more bytes of memory this process can use without swapping.
+
+    Three limits apply: those of the machine, the container and the process. The
+    smallest one counts.
+    """
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)
 
@@ -108,8 +111,7 @@ def _of_container() -> int | None:
 
 
 def _of_process() -> int | None:
-    """Return how many bytes this process may still use under its address-space limit (ulimit
-    -v)."""
+    """Return how many more bytes this process may use under its address-space limit (ulimit -v)."""
     if sys.platform == "win32":
         return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)

@@ -13,7 +13,7 @@ MOST_NAMED = 24
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Return the message about a name that does not exist. It lists the names in `valid`, and
+    """Return the error message for a name that does not exist. It lists the names in `valid`, and
     suggests the nearest name in `valid` or `also`.
 
     If there are many valid names, the message lists only the names similar to `name`. The text

@@ -141,7 +141,7 @@ class _Lines:
 
 
 class _Notebook:
-    """Shows progress in a notebook through IPython's own display, which needs no widgets."""
+    """Shows progress in a notebook through IPython's display function, which needs no widgets."""
 
     def __init__(self) -> None:
         self._since = time.monotonic()
@@ -151,7 +151,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # Store the text for `close`, even if the text comes too early to be shown.
+        # Store the text for `close`, even if it is too early to show it.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return

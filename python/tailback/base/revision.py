@@ -1,4 +1,4 @@
-"""Finds the git commit, or the release, of the sources."""
+"""Finds the git commit or the release of tailback's source code."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from pathlib import Path
 
 @cache
 def revision() -> str:
-    """Return the commit of the sources, and append `+changes` if files differ from that commit. For
-    an installed release, return the release's number.
+    """Return the commit of the source code, and append `+changes` if files differ from that commit.
+
+    For an installed release, return the release number.
     """
     here = Path(__file__).resolve().parent
     try:

@@ -42,7 +42,7 @@ def err(text: object) -> None:
 
 
 def note(text: object) -> None:
-    """Print a message about the progress of the command, with the program's name, on stderr."""
+    """Print a progress message on stderr, after the program's name."""
     err(f"tailback: {text}")
 
 

@@ -1,4 +1,4 @@
-"""Converts scenarios that Python code built to TOML, the only form that the validator reads."""
+"""Converts scenarios that Python code has built to TOML, because the validator reads only TOML."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Escapes untrusted text in a Vega-Lite specification.
 
-The process that draws a figure imports this module alone, without the modules that build figures.
+The process that draws a figure imports this module, but none of the modules that build figures.
 """
 
 from __future__ import annotations

@@ -194,8 +194,8 @@ def _compared(
     about: AboutBundle, files: Mapping[str, bytes], results: Results, version: str
 ) -> tuple[int, list[BundleDifference], list[str]]:
     """Compare the files of each run with the files in the bundle, in the order of the sweep. After
-    each run, compare its repetitions in which one competitor is absent. (tailback computes harm
-    from these repetitions.)
+    each run, compare its repetitions in which one competitor is absent. tailback
+    computes harm from these repetitions.
 
     Returns the number of compared files, the differences, and the files that differ only in the
     version of tailback that wrote them.
@@ -278,7 +278,7 @@ def _points(index: bytes) -> dict[str, str]:
 
 
 def _values(name: str, there: bytes, here: bytes) -> list[str] | None:
-    """List the values that differ between the bundle's and the repeated run's copy of a JSON file.
+    """List the values of a JSON file that differ between the bundle and the repeated run.
     Leave out values that depend on the engine's version.
 
     Returns `None` if the file is not one of the known JSON files.

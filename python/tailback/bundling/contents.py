@@ -103,7 +103,7 @@ def is_inside(name: str) -> bool:
 
 
 def outside(text: bytes, overrides: Iterator[str] | list[str]) -> str | None:
-    """Return the first file that a scenario names outside its own folder."""
+    """Return the first file outside the scenario's folder that the scenario refers to."""
     tables: list[Any] = []
     for document in (text.decode(errors="replace"), *(f"it = {value}" for value in overrides)):
         try:
@@ -137,7 +137,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def refuse_outside(text: bytes, overrides: list[str]) -> None:
-    """Raise `InputError` if a scenario names a file outside its own folder."""
+    """Raise `InputError` if a scenario refers to a file outside its own folder."""
     found = outside(text, overrides)
     if found is not None:
         raise InputError(

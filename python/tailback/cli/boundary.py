@@ -53,7 +53,7 @@ def status_of(command: Callable[[], int | None]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except OSError:
-        # stdout or stderr is closed, so no message is possible.
+        # stdout or stderr is closed, so no message can be printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
 
@@ -107,7 +107,7 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """If a message about damaged results does not end in advice yet, append advice to it."""
+    """Append advice to a message about damaged results that does not end in advice yet."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem

@@ -1,6 +1,6 @@
 """Completes names in a shell: installed algorithms and programs, metrics, and stored results.
 
-The user waits for a completion, so this module imports only modules that load quickly.
+Completion must be fast, so this module imports only modules that load quickly.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _runs(context: click.Context) -> Iterable[tuple[str, str]]:
 
 
 def _keys(context: click.Context) -> Iterable[tuple[str, str]]:
-    """Yield the keys that are swept in the sweep that the command line names."""
+    """Yield the swept keys of the sweep that the command line names."""
     from tailback.store import archive, layout
 
     name = Path(context.params.get("results") or layout.LATEST)

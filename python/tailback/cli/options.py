@@ -118,7 +118,7 @@ engine_option = click.option(
 
 @dataclass(frozen=True)
 class Auto:
-    """The value of `--seeds auto`: add seeds until the verdict is known, up to a limit."""
+    """The value of `--seeds auto`: add seeds until the verdict is known or a limit is reached."""
 
     most: int | None = None
 

@@ -1,10 +1,10 @@
-"""Compares variants of a scenario, or stored sweeps, and finds what differs beyond noise.
+"""Compares variants of a scenario, or stored sweeps, and finds differences that exceed noise.
 
 A sweep point is one combination of swept values. Every variant has the same sweep points. The first
-variant is the baseline. Each other variant is compared with the baseline in every quantity of every
-flow, source of traffic, link and class of flows. Each difference has an interval. The false
-discovery rate is controlled over all differences together. For this purpose, all differences at one
-sweep point form a family of tests.
+variant is the baseline. Each other variant is compared with the baseline: every quantity of every
+flow, source of traffic, link and class of flows. Each difference has a confidence interval. The
+false discovery rate is controlled over all differences together. For this purpose, all differences
+at one sweep point form a family of tests.
 
 `variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
 then computes the compared quantities and their differences. (A compared quantity is one metric of

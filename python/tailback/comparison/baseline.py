@@ -108,8 +108,8 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # For an unfinished flow, store the time so far, which is a lower bound of
-                        # the completion time.
+                        # For an unfinished flow, store how long it has run, which is a
+                        # lower bound of the completion time.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )

@@ -1,4 +1,4 @@
-"""`compare --fail-if`: tests whether each difference exceeds its threshold.
+"""Implements `compare --fail-if`, which tests whether each difference exceeds its threshold.
 
 A compared quantity is one metric of one object (a flow, link, class or run) at one sweep point. It
 gets the verdict "holds" if a one-sided test at the level `LEVEL` shows that the difference is not
@@ -161,8 +161,10 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """Return by how much the difference exceeds the threshold. If the threshold limits both
-        rise and fall, return a value for each direction.
+        """Return by how much the difference exceeds the threshold.
+
+        If the threshold limits both an increase and a decrease, return a value for each
+        direction.
         """
         assert self.samples is not None
         relative, margin = self.threshold.relative, self.threshold.margin
@@ -283,8 +285,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
 
 
 def _same_runs(comparison: Comparison) -> set[tuple[Any, str]]:
-    """Return the pairs of sweep point and variant whose runs are the same as the baseline's
-    runs."""
+    """List each sweep point and variant where the variant has the same runs as the baseline."""
     pairs = set()
     for params, (first, *others) in comparison.points():
         ids = [run.run_id for run in first]
@@ -318,7 +319,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > MAX_PROMISED:
         return None
-    # Recommend more seeds than this comparison has.
+    # Always recommend more seeds than this comparison has.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 

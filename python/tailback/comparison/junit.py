@@ -18,7 +18,7 @@ from tailback.store import layout
 
 
 def write(comparison: Comparison, gate: Gate | None, broken: Sequence[str], target: Path) -> None:
-    """Write the file: the gate's verdicts, assertions that do not hold, and runs that failed."""
+    """Write the file with the gate's verdicts, failed assertions, and failed runs."""
     verdicts = gate.verdicts if gate else []
     suite = ElementTree.Element("testsuite", name=line(comparison.title))
     for verdict in verdicts:

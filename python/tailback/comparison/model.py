@@ -173,8 +173,10 @@ class Cell:
 
 
 def _measured_s(results: Results) -> float | None:
-    """Return the mean duration of the runs after their warm-up, s. Return None if there is no
-    run."""
+    """Return the mean time between the end of the warm-up and the end of a run, in seconds.
+
+    Return None if there is no run.
+    """
     times = [run.summary["duration_s"] - run.summary["warmup_s"] for run in results]
     return sum(times) / len(times) if times else None
 
@@ -192,7 +194,7 @@ class Comparison:
     """A message for each run that failed. All other runs are compared."""
 
     def failed_assertions(self) -> list[str]:
-        """Return a message for each value of each variant that violates an `[[assert]]` table."""
+        """Return a message for each value, in any variant, that violates an `[[assert]]` table."""
         return [
             f"{variant.name}: {message}"
             for variant in self.variants
@@ -268,7 +270,7 @@ class Comparison:
         """Return a row for each quantity and variant: the number of comparisons, how many of them
         are flagged, and the size of the differences.
 
-        `median_rel_difference` has a sign. `p90_rel_difference` is the 90th percentile of the
+        `median_rel_difference` is signed. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.
         """
         groups: dict[tuple[str, str], list[Judged]] = {}

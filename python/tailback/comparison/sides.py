@@ -37,7 +37,7 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class Ran:
-    """A variant's runs at one sweep point, at least one."""
+    """One or more runs of a variant at one sweep point."""
 
     runs: Sequence[Run]
 

@@ -1,4 +1,6 @@
-"""Evaluates an algorithm by a standard. Each section gets a verdict and the number that decides it.
+"""Evaluates an algorithm by the criteria of a standard.
+
+Each section gets a verdict and the number that decides it.
 
 | module | what it has |
 |---|---|

@@ -325,8 +325,8 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse the tested algorithm's value is than the reference's value, or None
-        if a value is missing."""
+        """Return how much worse `new` is than the reference's value `old`, or None if one is
+        missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -338,8 +338,7 @@ class Against(Asked):
 
 @dataclass(frozen=True, kw_only=True)
 class AgainstThroughput(Against):
-    """Compares the throughput of the tested algorithm's flows with the throughput of the
-    reference's flows."""
+    """Compares the throughput with the tested algorithm to the throughput with the reference."""
 
     measure: str = (
         "CUBIC's throughput minus the tested algorithm's, divided by the larger of the two"
@@ -473,7 +472,7 @@ class TextOnly(Asked):
         request: Request,  # noqa: ARG002
         results: Mapping[str, Results],  # noqa: ARG002
     ) -> SectionResult:
-        """Return a result that says what the author has to write."""
+        """Return a result that says what the author of the algorithm must document."""
         return self.unsupported(self.write)
 
 

@@ -19,7 +19,7 @@ ROW_HEIGHT = 26
 def points_figure(
     section: str, measure: str, bound: float, points: Sequence[PointOutcome], against: str
 ) -> list[Block]:
-    """Draw the value and interval of each sweep point next to the bound, and list the numbers."""
+    """Draw the value and interval of each sweep point next to the bound, and add a table."""
     known = [point for point in points if point.values]
     if not known:
         return []

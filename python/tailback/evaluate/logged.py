@@ -82,7 +82,7 @@ def least(samples: Samples, since: float, until: float) -> float | None:
 
 
 def state(log: LogTrace, time: float) -> str:
-    """Return the state at a time, or `-` if the log does not name it."""
+    """Return the state at a time, or `-` if the log does not name the state."""
     index = bisect_right(log.states, (time, chr(0x10FFFF))) - 1
     return log.states[index][1] if index >= 0 else "-"
 

@@ -41,7 +41,7 @@ BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))
 
 @dataclass(frozen=True)
 class Request:
-    """A request for an evaluation: the subject and the options."""
+    """A request to evaluate a subject, with the options of the evaluation."""
 
     name: str
     """The name of the tested algorithm in the registry, in a plugin or in a kernel module."""
@@ -67,7 +67,7 @@ class Request:
 
     @property
     def how(self) -> tuple[str, ...]:
-        """The options that `tailback run` also has: the engine and plugins."""
+        """The options that `tailback run` has too, such as the engine and plugins."""
         words = [] if self.run.engine == "sim" else ["--engine", self.run.engine]
         for folder in (*self.run.plugins, *asked.by_environment()):
             words += ["--with", str(folder)]
@@ -114,7 +114,10 @@ class SectionResult:
 
     @property
     def limit(self) -> str:
-        """The bound as text, with "at least" or "at most". Empty if there is no bound."""
+        """The bound as text that begins with "at least" or "at most".
+
+        Empty if there is no bound.
+        """
         if self.bound is None:
             return ""
         side = "exactly" if self.is_exact else "at least" if self.at_least else "at most"

@@ -38,8 +38,9 @@ class Subject:
     """The reference to compare with. None means the reference of the suite."""
 
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
-        """Return the algorithm with more options, as a value for a scenario. `key` is the key under
-        which a scenario has the algorithm's name.
+        """Return the algorithm with additional options, as a value for a scenario.
+
+        `key` is the key under which a scenario has the algorithm's name.
 
         If the user set an option, the option keeps the user's value.
         """

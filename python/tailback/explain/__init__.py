@@ -1,4 +1,4 @@
-"""Explains the results of a run: numbers, and sentences made from them.
+"""Explains the results of a run by numbers, and by sentences that contain these numbers.
 
 | module | what it explains |
 |---|---|
@@ -47,7 +47,7 @@ PAIRS = 6
 
 @dataclass(frozen=True)
 class Part:
-    """One heading of an explanation, with its sentences."""
+    """A heading of an explanation, with the sentences below it."""
 
     title: str
     sentences: list[str]
@@ -64,7 +64,7 @@ class Explanation:
     pairs: list[dict[str, Any]]
     #: Programs. tailback knows only their packets in the network.
     programs: list[dict[str, Any]]
-    #: The changes during the run, by `[[events]]`.
+    #: The changes that `[[events]]` made during the run.
     changes: list[dict[str, Any]]
     #: Notes that say which data is missing or coarse, and how to record better data.
     notes: list[str]

@@ -1,5 +1,4 @@
-"""Explains why two flows at one queue get different throughputs: how each responds to the queue's
-drops and marks."""
+"""Explains by their responses to drops and marks why two flows get different throughputs."""
 
 from __future__ import annotations
 

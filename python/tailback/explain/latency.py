@@ -1,4 +1,4 @@
-"""Explains the delays that sources recorded for echoes and for frames over whole routes."""
+"""Explains the end-to-end delays that sources recorded for echoes and for frames."""
 
 from __future__ import annotations
 

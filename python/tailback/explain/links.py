@@ -52,7 +52,7 @@ def of(
     duration_s: float,
     target: float | None = None,
 ) -> dict[str, Any]:
-    """Return the facts of a link. `target` is the target delay of its AQM, ms."""
+    """Return the facts of a link. `target` is the target delay of the link's AQM in ms."""
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]

@@ -1,6 +1,4 @@
-"""Explains when and why slow start ended, and by how much its window then exceeded the capacity of
-the path.
-"""
+"""Explains when and why slow start ended, and how far the window exceeded the path's capacity."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Reason:
     quantity: str
     #: For each variant, the mean over seeds. The baseline comes first.
     values: dict[str, float]
-    #: The variants with a mean that differs from the baseline's mean.
+    #: The variants whose mean differs from the baseline's mean.
     differ: list[str]
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Draws figures. Each kind of plot has a module, and all share one house style."""
+"""Draws figures. Each kind of plot has a module. All plots have the same style."""
 
 from tailback.figures import export
 from tailback.figures.cdf import cdf, cumulative

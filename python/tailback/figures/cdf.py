@@ -16,7 +16,7 @@ STEPS = 250
 def cumulative(
     lower: Sequence[float], upper: Sequence[float], count: Sequence[int]
 ) -> pl.DataFrame:
-    """Return the distribution function at the upper ends of a histogram's buckets.
+    """Return the cumulative distribution function at the upper end of each histogram bucket.
 
     The frame has the columns value and share. The frame has at most `STEPS` points, which are
     evenly spaced in probability.

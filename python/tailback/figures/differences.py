@@ -1,7 +1,7 @@
 """Draws differences from a baseline: a dot with its interval for each compared quantity of a
 comparison.
 
-A filled dot is a difference beyond noise. A hollow dot is a difference within noise.
+A filled dot is a difference that exceeds noise. A hollow dot is a difference that may be noise.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class Panels:
 
 @dataclass(frozen=True)
 class FacetAxis:
-    """An axis: its title, the positions of its ticks, and its ends."""
+    """The title, tick positions and ends of an axis."""
 
     title: str
     ticks: Sequence[float] = ()
@@ -181,7 +181,7 @@ def distributions(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) -
 
 
 def beside(charts: Sequence[Drawn], columns: int) -> Drawn:
-    """Join figures of different quantities into one figure."""
+    """Combine figures of different quantities into one figure."""
     parts = [{k: v for k, v in chart.spec.items() if k != "$schema"} for chart in charts]
     apart = {"color": "independent", "shape": "independent"}
     made = {"$schema": _SCHEMA, "concat": parts, "columns": columns, "spacing": 26}

@@ -33,9 +33,10 @@ def grid(
     """Draw small tables side by side, one for each entry of `order`. The entries are values of the
     column `facet`.
 
-    Rows and columns are the values of `y` and `x`, evenly spaced. The column `value` has relative
-    differences with a sign, which the cells show in percent. The colour scale ends at `limit` and
-    at `-limit`. Cells without a value stay white."""
+    Rows and columns are the values of `y` and `x`, evenly spaced. The column
+    `value` contains signed relative differences, which the cells show in
+    percent. The colour scale ends at `limit` and at `-limit`. Cells without a
+    value stay white."""
     rows = frame.filter(pl.col(value).is_not_null()).with_columns(
         (100 * pl.col(value)).round(1).alias("percent")
     )

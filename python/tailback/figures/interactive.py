@@ -1,7 +1,7 @@
 """Makes a figure on a page interactive. Legends select curves, and curves can be zoomed and show
 their values.
 
-Only figures on pages are interactive, not figures in files or on paper. This module
+Only figures on pages are interactive. Figures in files are not. This module
 adds tooltips to the curves. The page's script (`templates/report.js`) shows the tooltip of the
 curve nearest to the pointer.
 """
@@ -30,7 +30,7 @@ _SEE_THROUGH = ("point", "circle", "square", "tick")
 
 
 def interactive(made: Spec) -> Spec:
-    """Return the figure with a legend that selects, zoom along x, and tooltips on curves."""
+    """Add a legend that selects curves, zoom along x, and tooltips on curves. Return the figure."""
     spec = {key: part if key in AS_IT_IS else copy.deepcopy(part) for key, part in made.items()}
     numbers = count()
     titles = _titles(spec)

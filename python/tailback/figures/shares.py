@@ -18,7 +18,7 @@ def shares(
     part_title: str,
     width: int = WIDTH - 120,
 ) -> Chart:
-    """Draw a bar for each row, divided in the order of `parts`. The values are from 0 to 1."""
+    """Draw a bar for each row, divided in the order of `parts`. The values are between 0 and 1."""
     names = [part for part in parts if any(row.get(part, 0.0) > 0 for row in rows.values())]
     frame = pl.DataFrame(
         [

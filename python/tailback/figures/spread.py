@@ -1,5 +1,4 @@
-"""Draws statistics of a quantity for several versions: a column for each version, a row for each
-setting.
+"""Draws statistics of a quantity, with a column for each version and a row for each setting.
 
 A thin line extends from the 1st to the 99th percentile, and a thick line from the 25th to the 75th.
 A point marks the mean. The panels of a row have the same axes.

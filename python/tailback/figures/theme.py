@@ -13,12 +13,12 @@ import altair as alt
 #: releases and contradict each other.
 Chart: TypeAlias = Any
 
-#: Okabe and Ito's palette without its yellow, which is too light on white.
+#: The palette of Okabe and Ito, without its yellow, which is too light on white.
 CATEGORIES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
 #: Five steps from dark to light for curves that follow a parameter. All colours have a contrast
 #: above 3:1 on white.
 ORDERED = ["#2d1160", "#721f81", "#b5367a", "#e2592f", "#c98a00"]
-#: Each colour has a shape, so that curves stay distinct on a page printed in grey.
+#: Each colour has a shape, so that curves can be distinguished on a page printed in grey.
 SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke"]
 
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'DejaVu Sans', sans-serif"

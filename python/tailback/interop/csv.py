@@ -1,4 +1,4 @@
-"""Exports a run as CSV: its series in one file, its summary in a second file."""
+"""Exports a run as two CSV files, one with its series and one with its summary."""
 
 from __future__ import annotations
 

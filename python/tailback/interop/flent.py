@@ -4,7 +4,7 @@ The file has format version 4, like a file that Flent 2 writes after a similar t
 `tcp_1up` for one upload, `tcp_2up` for two, and `tcp_nup` for more. For downloads it is `tcp_2down`
 or `tcp_ndown`, and for both directions `tcp_bidirectional` or `rrul_be_nflows`. Simulated time has
 no date, so the run starts at the start of 1970 in the file. With this fixed date, equal runs give
-equal bytes.
+identical files.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ class _Export:
         return BOTH_WAYS, names
 
     def _is_download(self, flow: str) -> bool:
-        """Return whether a flow's data takes the return direction of the links."""
+        """Return whether a flow's data uses the links in the return direction."""
         plan = self._plan(flow)
         links = [self.point["links"][i]["name"] for i in plan["route"]]
         if links:

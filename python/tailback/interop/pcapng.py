@@ -1,4 +1,4 @@
-"""Exports the packet capture of a run, for Wireshark and other programs that read pcapng."""
+"""Exports the packet capture of a run for Wireshark and other programs that read pcapng."""
 
 from __future__ import annotations
 

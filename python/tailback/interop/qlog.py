@@ -282,8 +282,10 @@ def _markers(
     accounted: Mapping[str, Any],
     kernel: bool,
 ) -> Iterator[Event]:
-    """Yield events that qlog's schema does not define. They are the end of slow start, each
-    reduction of the window, and each recorded drop and mark.
+    """Yield events that qlog's schema does not define.
+
+    These events are the end of slow start, each reduction of the window, and each
+    recorded drop and mark.
     """
 
     def marker(at: int, kind: str, message: str, **more: object) -> Event:

@@ -1,4 +1,4 @@
-"""Reads the qlog file of a sender: throughput, RTT, window, losses and marks."""
+"""Reads the throughput, RTT, window, losses and marks from the qlog file of a sender."""
 
 from __future__ import annotations
 

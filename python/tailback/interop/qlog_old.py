@@ -1,4 +1,4 @@
-"""Exports a run as JSON of qlog 0.3, one file for each flow: format `qlog-0.3`."""
+"""Exports a run in the format `qlog-0.3`, as one JSON file for each flow."""
 
 from tailback.interop.qlog import OLD, Qlog
 

@@ -1,4 +1,4 @@
-"""Finds the congestion states of a sender, with the names of qlog.
+"""Finds the congestion states of a sender, and names them as in qlog.
 
 For BBR, the states are the states of BBR's state machine, such as DRAIN. Other senders have the
 states of RFC 9002: slow start, congestion avoidance and recovery. With `record.series = "acks"`,

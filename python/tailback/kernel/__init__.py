@@ -1,8 +1,8 @@
 """Builds guest kernels ("kit" in code). A guest kernel is a Linux kernel compiled as a user-space
 program, together with the files that its guests see.
 
-Of this package, an engine uses only `kit`, which finds the built guest kernels. `build` makes guest
-kernels from `apt` (unpacks Debian packages without installing them), `source`, `patches`, `config`,
-`tools`, `root` and `modules`. `programs` supports scenarios that run the user's programs. It makes
-package roots, and checks programs before the kernel boots.
+An engine uses only one module of this package: `kit`, which finds the built guest kernels. `build`
+makes guest kernels from `apt` (unpacks Debian packages without installing them), `source`,
+`patches`, `config`, `tools`, `root` and `modules`. `programs` supports scenarios that run the
+user's programs. It makes package roots, and checks programs before the kernel boots.
 """

@@ -52,8 +52,8 @@ class Deb:
 
 
 def parse_list(text: str) -> list[Entry]:
-    """Return the entries for binary packages in a sources.list, which has one line for each
-    entry."""
+    """Return the entries for binary packages in a sources.list file, which has an entry per
+    line."""
     entries = []
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
@@ -171,7 +171,7 @@ def parse_uris(lines: Iterable[str]) -> list[Deb]:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """Return the highest version by Debian's order."""
+    """Return the highest version, as Debian compares versions."""
 
     def order(left: str, right: str) -> int:
         if left == right:

@@ -1,5 +1,6 @@
-"""Finds which means of confinement this machine supports, such as namespaces and system call
-filters. tailback calls each of them a layer of isolation ("wall" in code).
+"""Finds which confinement mechanisms, such as namespaces, this machine supports.
+
+tailback calls each of them a layer of isolation ("wall" in code).
 
 A guest's kernel runs as a process of this machine. Its modules run in that process with the same
 rights. The launcher (launch/main.c) therefore sets up the layers of isolation before it starts the

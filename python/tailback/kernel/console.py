@@ -1,4 +1,4 @@
-"""Reads the console of a guest: lines that tailback writes, and warnings of the guest's kernel."""
+"""Reads a guest's console, which has lines from tailback and warnings of the guest's kernel."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Console:
             self._judge(text.strip())
 
     def waited(self, seconds: float) -> None:
-        """Add the time in s that the reader waited for output."""
+        """Add the time (in seconds) that the reader waited for output."""
         self.quiet_s += min(seconds, LONGEST_WAIT_S)
 
     @property

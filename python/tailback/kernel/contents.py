@@ -3,7 +3,7 @@ used.
 
 A process of tailback hashes each file once, and again only if the file has changed since. Hashes
 are not stored between processes, because an attacker who can change a guest kernel could also
-change the stored hashes. Reading a whole guest kernel takes only a tenth of a second.
+change the stored hashes. Reading all files of a guest kernel takes only a tenth of a second.
 """
 
 from __future__ import annotations

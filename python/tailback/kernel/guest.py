@@ -76,7 +76,7 @@ no character that is special in the boot line.
 
 @dataclass(frozen=True)
 class Finished:
-    """The time and memory that a guest used, and its warnings."""
+    """The time and memory that a guest used, and the warnings of its kernel."""
 
     wall_s: float
     cpu_s: float

@@ -130,7 +130,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
 
 
 def stop(child: subprocess.Popen[bytes]) -> None:
-    """End a program and its process group. make gets time to delete half-written files."""
+    """End a program and its process group. make gets time to delete partly written files."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, number)

@@ -1,5 +1,4 @@
-"""Lists releases of Linux: in which suites Debian has their sources, and which features a release
-does not have.
+"""Lists releases of Linux, the Debian suites that have their sources, and missing features.
 
 The tables in this module declare all differences between releases. To support another release, add
 it to these tables.

@@ -62,7 +62,7 @@ SUPERFLUOUS = (
 
 
 def packages(source: Apt) -> list[Deb]:
-    """Return the packages of the root, in their newest versions."""
+    """Return the newest versions of the packages of the root."""
     closure = source.dependencies("iproute2")
     libraries = [name for name in closure if LIBRARY.fullmatch(name)]
     return source.locate(list(dict.fromkeys([*PACKAGES, *sorted(libraries)])))
@@ -117,5 +117,5 @@ def missing_libraries(root: Path, program: str) -> list[str]:
         # The loader stops at the first library that it cannot find.
         return re.findall(r"libraries: (\S+):", str(error)) or [str(error)]
     found = re.findall(r"^\s*(\S+) => (\S+)", "\n".join(lines), re.MULTILINE)
-    # A library outside of the root belongs to this machine, so it is missing in the root.
+    # A library outside of the root belongs to this machine, so it counts as missing.
     return [name for name, path in found if not Path(path).resolve().is_relative_to(root.resolve())]

@@ -221,7 +221,7 @@ def _unpack(archive: Path, into: Path, env: dict[str, str]) -> None:
         stream, file = ":", '"$1"'
     script = f"{stream} | tar -tf {file} 2>/dev/null | head -n 1"
     names = process.run(["bash", "-c", script, "bash", archive], env=variables)
-    # The tarball has a single folder. The name of this folder depends on the archive.
+    # The tarball has a single folder. The folder's name depends on the archive.
     match = re.match(r"(\./)?[^/]+", names[0]) if names else None
     if match is None:
         raise InputError(

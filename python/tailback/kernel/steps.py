@@ -41,7 +41,7 @@ class Steps:
             self._task = self._bar.add_task(text, total=total)
 
     def at(self, completed: float) -> None:
-        """Show how much of the step is done, in units of its total."""
+        """Show how much of the step is done, in the unit of `total`."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=completed)
 

@@ -47,8 +47,9 @@ class OfTwo:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that describes a flow, link, class of flows or run. It is `None` if the run does not
-    have the number.
+    """A number that describes a flow, link, class of flows or run.
+
+    It is `None` if the run's results do not contain the number.
 
     `pooling` combines runs with different seeds to a mean with Student's t interval, in the same
     way for every metric. Runs without a value do not count, unless `at_least` gives a lower bound.
@@ -90,8 +91,10 @@ class Metric:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """What can have the metric: flow, program, traffic, link, class or run. A metric of flows
-        also applies to programs and sources of traffic, unless `only` restricts it.
+        """The kind of object that can have the metric: flow, program, traffic, link, class or run.
+
+        A metric of flows also applies to programs and sources of traffic, unless `only`
+        restricts it.
         """
         return self.only or (("flow", "program", "traffic") if self.on == "flow" else (self.on,))
 

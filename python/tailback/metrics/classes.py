@@ -1,4 +1,4 @@
-"""Metrics that are ratios of two classes of flows."""
+"""Metrics that are ratios between two classes of flows."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFIN
 
 
 def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
-    """Return the latest possible start in s of each flow with a fixed size, by name.
+    """Return the latest possible start (in seconds) of each flow with a fixed size, by name.
 
     The result is empty if another version of tailback wrote the canonical scenario in a format
     without these fields.

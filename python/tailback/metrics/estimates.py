@@ -17,7 +17,7 @@ def has_spread(found: Estimate) -> bool:
 
 
 def with_spread(estimate: Estimate, *, counted: bool = True) -> str:
-    """Format a mean and the half-width of its interval, both to the same decimal place.
+    """Format a mean and the half-width of its interval with the same number of decimals.
 
     With `counted`, append the number of runs with a value, unless all runs have a value.
 

@@ -1,4 +1,4 @@
-"""Metric: by what share a flow's throughput is higher than with the standard backoff."""
+"""Metric: the relative increase of a flow's throughput compared with the standard backoff."""
 
 from __future__ import annotations
 

@@ -89,8 +89,10 @@ class Samples:
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """Return how far the variant lies above the baseline plus `limit`. If `falls` is true,
-        return how far the variant lies below this value.
+        """Return by how much the variant exceeds the baseline plus `limit`.
+
+        If `falls` is true, return by how much the variant is below the baseline plus
+        `limit`.
 
         `limit` is in the unit of the quantity, or with `relative` a share of the baseline.
         """

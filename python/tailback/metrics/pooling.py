@@ -75,8 +75,11 @@ def over_runs(metric: Metric, readings: Iterable[Reading]) -> Estimate:
 
 
 def between(metric: Metric, base: Readings, other: Readings, *, paired: bool) -> Estimate:
-    """Pool a metric that compares two results. If the results share their seeds, compare the values
-    of each seed, otherwise the means."""
+    """Pool a metric that compares two results.
+
+    If the results have the same seeds, compare the values of each seed. Otherwise,
+    compare the means.
+    """
     assert metric.of_two is not None
     make, quantity = metric.of_two.between, metric.of_two.quantity
     if paired:

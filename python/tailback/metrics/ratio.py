@@ -11,8 +11,7 @@ from tailback.metrics.groups import group_of, is_of
 
 
 def mean_throughput(summary: Mapping[str, Any], group: str) -> float | None:
-    """Return the mean throughput of the flows or programs of a group (`cubic` for cubic/1 and
-    cubic/2), Mbit/s."""
+    """Return the mean throughput, in Mbit/s, of a group such as `cubic` (cubic/1 and cubic/2)."""
     rates = [
         flow["throughput_mbit"]
         for flow in parts.flows(summary)

@@ -2,8 +2,8 @@
 window or a backlog) is valid until the next sample of its series.
 
 With `record.series = "changes"` or `"acks"`, samples are denser while the state changes, so
-unweighted means would be wrong. A value that describes a whole interval, and an event, each count
-once.
+unweighted means would be wrong. A value that describes a whole interval counts once, and so
+does an event.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ def held(quantity: str) -> Held:
 
 
 def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the start and end of the measured time of a flow, link or other part of a run, ns. A
-    flow is measured from its start, or from the end of the warm-up, until it stops or completes.
-    Other parts are measured from the end of the warm-up to the end of the run.
+    """Return the start and end (in ns) of the measured time of a flow, link or other part of a run.
+
+    A flow is measured from its start, or from the end of the warm-up, until it stops or
+    completes. Other parts are measured from the end of the warm-up to the end of the
+    run.
     """
     begin = part.get("from_s", summary["warmup_s"])
     end = part.get("to_s", summary["duration_s"])

@@ -80,7 +80,7 @@ def estimate(
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)
     low, high = mean - half, mean + half
-    # `mean` stays inside the interval even if rounding puts it slightly beyond `least` or `most`.
+    # Keep `mean` inside the interval, even if rounding moves it slightly beyond `least` or `most`.
     if least is not None:
         low = min(max(low, least), mean)
     if most is not None:
@@ -140,7 +140,7 @@ _T95: dict[float, float] = dict(
 
 
 def median(values: Iterable[float]) -> float | None:
-    """Return the median, or `None` without values."""
+    """Return the median, or `None` if there are no values."""
     ordered = sorted(values)
     if not ordered:
         return None

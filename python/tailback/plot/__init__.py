@@ -99,7 +99,7 @@ def figure(
             wrong.append(f"{option}: {unknown('scale', word, scales)}")
     Thread(target=_warm_up, daemon=True).start()
     results.require_whole()
-    # This imports Altair, which is slow, so import it only after all checks.
+    # This module imports Altair, which is slow, so import it only after all checks.
     from tailback.plot.resolve import resolve
     from tailback.plot.resolve_look import resolved
 

@@ -1,9 +1,10 @@
 """Places charts next to and below one another, with `a | b` and `a & b`, and shows them without a
 network.
 
-Altair can compose only charts without a configuration. A figure's configuration has its fonts and
-sizes, so this module moves it to the composed chart. Altair's own pages load their scripts from the
-network. A notebook therefore gets an image instead, and a saved page contains the scripts.
+Altair can compose only charts without a configuration. The configuration of a figure
+contains its fonts and sizes, so this module moves the configuration to the composed chart.
+Altair's own pages load their scripts from the network. A notebook therefore gets an image
+instead, and a saved page contains the scripts.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ BETA = 0.7
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a law depends on besides the probability of loss."""
+    """The parameters of a law, except the probability of loss."""
 
     rtt_s: float
     """The RTT without queues."""
@@ -48,7 +48,8 @@ class Law:
 
 
 def reno(loss: float, _: Conditions) -> float:
-    """Return the mean window of additive increase by one segment and decrease to a half."""
+    """Return Reno's mean window, which grows by a segment per round trip and is halved by a
+    loss."""
     return math.sqrt(1.5 / loss)
 
 

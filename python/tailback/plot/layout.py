@@ -1,8 +1,8 @@
 """Chooses the sizes of panels and legend so that the figure has exactly the requested width.
 
-A Vega panel has a given size, and Vega adds axes, titles and legend outside it. This module
-therefore draws the figure, measures it, and draws it again with panels that fill the remaining
-space.
+The size of a panel is given to Vega, which adds axes, titles and legend outside the panel.
+This module therefore draws the figure, measures it, and draws it again with panels that fill
+the remaining space.
 """
 
 from __future__ import annotations

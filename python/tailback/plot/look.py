@@ -1,5 +1,4 @@
-"""Defines the settings of a figure that do not concern its data: time range, axis limits, reference
-lines, title."""
+"""Defines settings of a figure that do not concern its data, such as axis limits and title."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class PlotQuantity:
 
     @property
     def spread(self) -> bool:
-        """Whether one run has many values of the quantity, such as a distribution."""
+        """Whether one run has many values of the quantity, as in a distribution."""
         return self.source != "metric"
 
 

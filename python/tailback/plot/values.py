@@ -69,7 +69,7 @@ class Value:
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """Return a number for every flow, link or class that has one."""
+    """Return the number of every flow, link or class that has one."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)
@@ -202,8 +202,9 @@ def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Return the times of drops, marks and ends of slow start. The columns are the roles, time_s
-    and event.
+    """Return the times at which packets were dropped or marked, and at which slow start ended.
+
+    The columns are the roles, time_s and event.
 
     The second result names the kinds of events that the runs did not record. Leave out events of
     flows that the figure does not show.

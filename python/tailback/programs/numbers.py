@@ -1,5 +1,4 @@
-"""Reads the numbers that the scenario's key `results` names, from JSON files that programs
-wrote."""
+"""Reads the numbers that the scenario's key `results` names. Programs wrote them to JSON files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Writes reports. `model` defines the parts of a report, and `write` makes its files."""
+"""Writes reports.
+
+`model` defines the parts of a report, and `write` writes the files of a report.
+"""
 
 from tailback.report.model import (
     Block,

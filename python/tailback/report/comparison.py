@@ -387,7 +387,7 @@ def _delays(group: Sequence[Run]) -> pl.DataFrame | None:
 
 
 def csv_of(comparison: Comparison) -> str:
-    """Return CSV with a row for each compared number and variant. Numbers have all digits, and
+    """Return CSV with a row for each compared quantity and variant. Numbers have all digits, and
     missing values are empty."""
     rows = comparison.rows()
     out = io.StringIO()

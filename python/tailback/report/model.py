@@ -28,7 +28,7 @@ class Facts:
     seeds: int = 0
     #: Simulated time of a run, s. If the time differs between runs, this is a text.
     duration: str = ""
-    #: When measuring starts, as text with its unit.
+    #: When the measured time begins, as text with a unit.
     warmup: str = ""
     #: Name and version of the engine.
     engine: str = ""
@@ -223,7 +223,7 @@ class Report:
     title: str
     #: One sentence of trusted text under the title.
     lead: str
-    #: Labels and texts printed at the top: engine, seeds, date of the source ...
+    #: Labels and texts printed at the top, such as the engine and the seeds.
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
@@ -231,7 +231,7 @@ class Report:
     #: `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: Id of the figure at the top of the page. Empty for the first figure.
+    #: Id of the figure at the top of the page. If it is empty, this is the first figure.
     first: str = ""
     #: Facts about all runs of the report. A figure or table to which other facts apply has its own
     #: facts.

@@ -1,4 +1,4 @@
-"""Reads scenarios and runs them with engines, a pool of threads, shards and clusters.
+"""Reads scenarios and runs them on the cores of this machine, in shards or on a cluster.
 
 | module | what it does |
 |---|---|

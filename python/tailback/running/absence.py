@@ -54,7 +54,7 @@ def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _n
 
 
 def competitors(scenario: _native.Scenario, more: Iterable[str] = ()) -> list[str]:
-    """Return the competitors that assertions on harm name, and the names in `more`."""
+    """Return the names in `more`, and the competitors that assertions about harm name."""
     asserted = (one.without for one in scenario.asserts)
     return list(dict.fromkeys([*(name for name in asserted if name is not None), *more]))
 

@@ -20,7 +20,7 @@ class Estimated(Protocol):
     """The functions that an engine must provide so that costs can be estimated."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time in s of a run, from the packets over all its links."""
+        """Estimate the CPU time of a run (in seconds) from the number of packets on all links."""
 
 
 @dataclass(frozen=True)

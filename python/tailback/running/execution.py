@@ -225,7 +225,7 @@ def _missing(
 
 
 def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
-    """Reject `--cores` with a cluster, and with engines other than the simulator. Warn if no sweep
+    """Reject `--cores` on a cluster and with engines other than the simulator. Warn if no sweep
     point of a scenario can use several cores."""
     if place.chosen() is not None:
         raise InputError("--cores and --cluster do not go together; expected one of them")
@@ -281,7 +281,7 @@ def _is_stored(folder: _native.Store, run_id: str) -> bool:
 
 
 def _fitting(planned: Sequence[Planned]) -> int:
-    """Return how many of the largest runs fit into memory together."""
+    """Return how many of the largest runs fit into memory at the same time."""
     available = machine.memory_available()
     if available is None:
         return len(planned)

@@ -1,4 +1,4 @@
-"""Reads scenarios from files, texts or tables, and replaces values in them for a command."""
+"""Reads scenarios from files, texts or tables, and replaces values as a command requests."""
 
 from __future__ import annotations
 

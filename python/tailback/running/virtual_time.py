@@ -136,9 +136,7 @@ Row = tuple[ClockCell, dict[str, ClockMeasures]]
 
 @dataclass(frozen=True)
 class Gaps:
-    """By how much the departures of packets from a busy link are later than at exactly the link's
-    rate.
-    """
+    """By how much packets leave a busy link later than they would at exactly the link's rate."""
 
     slot_us: float
     count: int
@@ -154,7 +152,7 @@ class Gaps:
 
 @dataclass(frozen=True)
 class ClockComparison:
-    """The results of all scenarios with virtual and real time."""
+    """The results of all scenarios in virtual and real time."""
 
     duration_s: float
     seeds: int
@@ -404,13 +402,13 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Return by how much late departures reduce the link's rate, in percent."""
+    """Return by how many percent late departures reduce the link's rate."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 
 def _apart(rows: Sequence[Row], name: str) -> str:
-    """Return the median and the largest difference of a quantity between real and virtual time over
-    all scenarios, in percent."""
+    """Return the median and the largest difference (in percent) of a quantity between real and
+    virtual time, over all scenarios."""
     means = ([fmean(getattr(both[clock], name)) for clock in CLOCKS] for _, both in rows)
     apart = [abs(real / virtual - 1) * 100 for virtual, real in means if virtual]
     return f"{median(apart):.2f} | {max(apart):.2f}"

@@ -1,4 +1,4 @@
-"""Stores and reads results. A folder of results contains runs and sweeps.
+"""Stores results and reads stored results. A folder of results contains runs and sweeps.
 
 | module | what it has |
 |---|---|

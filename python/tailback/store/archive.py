@@ -80,7 +80,10 @@ def _kept(file: Path, sizes: _Sizes) -> StoredSweep | None:
 
 
 class _Sizes:
-    """The sizes of run folders in a folder of results. Each run is looked up once."""
+    """The sizes of run folders in a folder of results.
+
+    The size of each run is looked up only once.
+    """
 
     def __init__(self, root: Path) -> None:
         self.catalogue = _native.Catalogue(root, shape.native_summary())

@@ -261,7 +261,8 @@ def refuse_link(*paths: Path) -> None:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Add the path to errors in this block, because errors of an open file do not name the path."""
+    """Add the path to errors that are raised in this block, because errors of an open file do not
+    name the path."""
     try:
         yield
     except OSError as error:

@@ -14,7 +14,7 @@ _NS = re.compile("[num]?s|[num]?secs?")
 
 
 class Swept(Protocol):
-    """A sweep point that is planned, stored or run."""
+    """The interface of sweep points that are planned, stored or run."""
 
     @property
     def params(self) -> Mapping[str, float | str]:

@@ -106,7 +106,7 @@ class Run:
 
     @property
     def timing(self) -> dict[str, Any]:
-        """The run's wall and CPU time, the host, and the number of data packets."""
+        """The run's wall time, CPU time, host and number of data packets."""
         return self.stored.timing
 
     def series(self) -> pl.DataFrame:
@@ -487,8 +487,8 @@ class Results:
             )
 
     def explain(self, run: Run | int = 0, *, flow: str | Sequence[str] = ()) -> Explanation:
-        """Explain a run [default: the first run]: what limited each flow, and what filled each
-        queue.
+        """Explain what limited each flow and what filled each queue in a run [default: the first
+        run].
 
         `flow` selects flows. A notebook shows the result as sentences.
         """
@@ -576,8 +576,11 @@ class Results:
         ]
 
     def verdicts(self) -> list[BoundVerdict]:
-        """Return a verdict on each bound of each assertion, for each run, and for the mean over the
-        seeds of each sweep point. `seed` is None for a mean."""
+        """Return verdicts on each bound of each assertion.
+
+        Each bound has a verdict for each run, and a verdict for the mean over the seeds of
+        each sweep point. `seed` is None for a mean.
+        """
         return [
             verdict
             for runs in self.groups()
@@ -779,7 +782,8 @@ def _durations(results: Results) -> list[pl.Expr]:
 
 
 def _named(run: Run, kind: str) -> list[str]:
-    """Return the names of a run's links, or of its flows, sources, programs and their groups."""
+    """Return the names of a run's links, or the names of its flows, sources, programs and
+    groups."""
     if kind == "link":
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]

@@ -149,6 +149,9 @@ class StoredRun:
 
 @lru_cache(maxsize=16)
 def _transfers(canonical: str) -> Mapping[str, float]:
-    """Return the latest possible start in s of each transfer of a canonical scenario, by flow. All
-    seeds of a sweep point have the same scenario, so the result is cached."""
+    """Return the latest possible start (in seconds) of each transfer of a canonical scenario, by
+    flow.
+
+    All seeds of a sweep point have the same scenario, so the result is cached.
+    """
     return completion.transfers(foreign.parse_json(canonical.encode(), Path(MANIFEST)))

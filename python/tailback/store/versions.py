@@ -1,4 +1,5 @@
-"""Parses an engine's version: a release, a hash of the sources, and compiled-in plugins."""
+"""Parses an engine's version, which consists of a release, a hash of the sources, and compiled-in
+plugins."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Contains the lessons that come with tailback (`lessons`), and grades submissions (`grading`)."""
+"""`lessons` contains the lessons that come with tailback. `grading` grades submissions."""

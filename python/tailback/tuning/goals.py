@@ -40,7 +40,7 @@ class GoalQuantity:
         return (own.on, own.path, self.name) == (their.on, their.path, other.name)
 
     def value(self, summary: Mapping[str, Any]) -> float | None:
-        """Return the number that a run has, or None."""
+        """Return the number for a run, or None if the run does not have it."""
         match self.metric.on:
             case "run":
                 return pooling.read(self.metric, summary).value

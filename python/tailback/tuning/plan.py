@@ -44,7 +44,7 @@ Values = Mapping[str, Word]
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """The plan of a search: all data that the search needs."""
+    """The plan of a search, with all data that the search needs."""
 
     scenario: scenarios.Source
     sets: tuple[tuple[str, str], ...]
@@ -187,7 +187,10 @@ class _Reader:
             return scenarios.load(self.scenario, sets, seeds, self.runner, plugins=self.plugins)
 
     def check_words(self, asked: SearchRequest) -> None:
-        """Check the sampler and `across`. Also check that `sets` does not replace the sweep."""
+        """Check the values of the options `sampler` and `across`.
+
+        Also check that `sets` does not replace the sweep.
+        """
         if asked.sampler not in SAMPLERS:
             self.note(f"--sampler: {unknown('sampler', asked.sampler, list(SAMPLERS))}")
         elif asked.sampler not in FIXED and shard.chosen() is not None:

@@ -45,7 +45,7 @@ def literal(text: str) -> Word:
 
 @dataclass(frozen=True)
 class Choices:
-    """Values to choose from, in no order."""
+    """A set of values to choose from, without an order."""
 
     path: str
     words: tuple[Word, ...]

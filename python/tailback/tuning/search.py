@@ -102,7 +102,7 @@ def _search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
 
 
 def _with_front(study: Study, candidates: Sequence[Tried]) -> list[Tried]:
-    """Mark the candidates of the Pareto front. If several candidates are equal, only the first is
+    """Mark the candidates on the Pareto front. If several candidates are equal, only the first is
     marked.
     """
     numbers = {trial.number + 1: trial.values for trial in study.best_trials}

@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a set of scenarios, with scenarios of one kind."""
+    """A part of a set of scenarios. All scenarios of a part are of the same kind."""
 
     name: str
     """The name of the part on the command line."""
@@ -41,7 +41,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Preset:
-    """A change of the set-up that applies to every variant."""
+    """A change to the set-up that applies to every variant."""
 
     name: str
     doc: str

@@ -30,7 +30,7 @@ from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
 
 @dataclass(frozen=True)
 class BatteryPlace:
-    """Part, file and swept values of a sweep point."""
+    """The part, file and swept values of a sweep point."""
 
     part: str
     file: str

@@ -1,4 +1,4 @@
-"""Experiments that compare versions of a queue with a set of scenarios.
+"""Experiments that run a set of scenarios on several versions of a queue.
 
 They repeat reports that have figures but no published numbers."""
 

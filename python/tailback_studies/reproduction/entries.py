@@ -1,5 +1,4 @@
-"""Defines values: numbers of a publication, each with its table, row, column and measured
-values."""
+"""Defines published numbers, each with its table, row, column and measured values."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class ReproduceResult:
 
 @dataclass(frozen=True)
 class Request:
-    """What the user requested of an experiment."""
+    """The user's options for a run of an experiment."""
 
     parts: tuple[str, ...]
     """The requested parts in the experiment's order, or all parts if the user named none."""
@@ -73,7 +73,10 @@ class Request:
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run an optional part: if the user names it or requests the page."""
+        """Return whether to run an optional part.
+
+        It runs if the user names it or requests the page.
+        """
         return (self.named or self.page) and part in self.parts
 
 
@@ -182,7 +185,7 @@ class Reproduction(Experiment):
         quick: bool = False,
         page: bool = False,
     ) -> ReproduceResult:
-        """Run the study of these parts of the experiment in one pool, and write its report."""
+        """Run these parts of the experiment in one pool, and write the report."""
         from tailback.report import write
         from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges

@@ -241,8 +241,8 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """Return how many criteria are met, how many single errors are within their limits, and how
-    many values were held out."""
+    """Return how many criteria are met, how many single errors are within the limits, and how many
+    values were held out."""
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)
@@ -283,7 +283,7 @@ def _criteria(judges: Sequence[Judge]) -> str:
 
 
 def _worst(whole: Whole) -> Iterator[str]:
-    """Yield the largest of the errors that exceed their limits."""
+    """Yield the largest of the errors that exceed a limit."""
     for section, table in whole.tables(r"^(Errors beyond|Beyond a limit)"):
         if not table["rows"]:
             continue
@@ -299,7 +299,10 @@ def _worst(whole: Whole) -> Iterator[str]:
 
 
 def _shown(table: Block, rows: int | None = None) -> Iterator[str]:
-    """Yield a table in Markdown. Leave out empty columns, and columns that would not fit."""
+    """Yield a table in Markdown.
+
+    Leave out empty columns, and columns for which there is no space.
+    """
     body = table["rows"][:rows]
     filled = [
         i for i in range(len(table["columns"])) if any(row[i] not in ("", "\u2014") for row in body)

@@ -1,5 +1,7 @@
-"""Makes a table that describes the runs of each part of an experiment. Pages show it if the parts
-differ in seeds or duration. The page's other tables then need no captions about their runs.
+"""Makes a table that describes the runs of each part of an experiment.
+
+Pages show this table if the parts differ in seeds or duration. The page's other tables
+then need no captions about their runs.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from tailback.report.tables import left, right
 
 
 def table(made: Mapping[str, Facts]) -> Table:
-    """List the number of runs of each part of the experiment, their seeds and their lengths."""
+    """List the number, seeds and length of the runs of each part of the experiment."""
     rows: list[list[Value]] = [
         [name, facts.runs, facts.seeds, facts.duration, facts.warmup or "nothing"]
         for name, facts in made.items()

@@ -23,7 +23,7 @@ def facts(
     options: Sequence[str] = (),
     deviations: Sequence[str] = (),
 ) -> Facts:
-    """Return what captions state about these results: runs, seeds, duration and engine."""
+    """Return the runs, seeds, duration and engine of these results, for captions."""
     batches = list(results)
     runs = [run for result in batches for run in result]
     return Facts(

@@ -1,4 +1,4 @@
-"""Reads the files of an experiment: scenarios, and published numbers."""
+"""Reads the files of an experiment, which are scenarios and published numbers."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Validation:
 
     @cached_property
     def misses(self) -> list[Miss]:
-        """All differences beyond a limit."""
+        """All differences that exceed a limit."""
         return misses(self.cells)
 
     @property
@@ -100,7 +100,7 @@ def cells_of(ran: grid.GridRuns) -> list[Cell]:
 
 
 def _where(queue: grid.GridQueue, params: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the rate, bit/s, and the round-trip time, s, of a scenario."""
+    """Return the rate (in bit/s) and the round-trip time (in seconds) of a scenario."""
     if queue.fixed:
         return queue.point
     return float(params["bottleneck.rate"]), float(params["path.rtt"]) / 1e9

@@ -1,13 +1,14 @@
-"""Finds out why the engines differ in a scenario by more than a limit.
+"""Finds out why the engines' results for a scenario differ by more than a limit.
 
 One of four checks gives the cause. First: the engines differ if identical flows are compared one by
-one, but agree if the flows are sorted by throughput. Then chance decides which flow is slow.
-Second: runs of one engine with different seeds differ as much as the two engines. Then the
-difference is noise. Third: the engines agree on average over neighbours, which are scenarios with
-RTTs 1 or 2 % longer or shorter. Then one engine has a phase effect in this scenario. Fourth: with
-more seeds, the values of both engines form the same few groups, with gaps wider than the limit.
-Then the seed decides in which group a run settles. For example, DCTCP's window freezes if alpha is
-too small to reduce it by a segment. Otherwise the cause is unknown.
+one, but agree if the flows are sorted by throughput. In this case, chance decides which flow is
+slow. Second: runs of one engine with different seeds differ as much as the two engines. In this
+case, the difference is noise. Third: the engines agree on average over neighbours, which are
+scenarios with RTTs 1 or 2 % longer or shorter. In this case, one engine has a phase effect in this
+scenario. Fourth: with more seeds, the values of both engines form the same few groups, with gaps
+wider than the limit. In this case, the seed decides to which group a run belongs. For example,
+DCTCP's window stays constant if alpha is too small to reduce it by a segment. Otherwise the cause
+is unknown.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ NOT_RUN = "not known; the neighbours of the scenario have not been run"
 
 @dataclass(frozen=True)
 class Cause:
-    """The cause of a difference beyond a limit."""
+    """The cause of a difference that exceeds a limit."""
 
     text: str
     error: float | None = None
@@ -191,7 +192,7 @@ def neighbours(
 
 
 def seeds_of(centre: Cell) -> int:
-    """Return the number of seeds of a scenario on each engine."""
+    """Return the number of seeds that a scenario has on each engine."""
     return max(len(ids) for ids in centre.runs.values())
 
 

@@ -8,9 +8,9 @@ The error of a competing flow is relative to its fair share, which is the link's
 number of flows. Flows that the scenario does not distinguish count as identical. They are compared
 one by one, and also sorted by throughput. Sorting compares, for example, the slowest quarter on one
 engine with the slowest quarter on the other engine. If a hash assigns flows to queues, the seed
-decides which flows share a queue and are slow. Only sorted flows can then agree. Single sorted
-flows are too noisy. Even in the simulator alone, the mean throughput of the fourth-slowest flow
-differs by 20 % between two small sets of seeds.
+decides which flows share a queue and are slow. In this case, the engines can only agree on the
+sorted flows. Single sorted flows are too noisy. Even in the simulator alone, the mean throughput of
+the fourth-slowest flow differs by 20 % between two small sets of seeds.
 """
 
 from __future__ import annotations
@@ -86,8 +86,9 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The relative difference between two means on the kernel: over the first half of the
-        seeds, and over the last half. It is scaled to a mean over all seeds.
+        """The relative difference between two means on the kernel, one over each half of the seeds.
+
+        It is scaled to a mean over all seeds.
         """
         half = len(self.kernel) // 2
         if not half:
@@ -144,7 +145,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Cell:
-    """A set of flows in a queue at a rate and a round-trip time."""
+    """A combination of flows, queue, rate and round-trip time."""
 
     queue: str
     """The queue's name in the grid."""

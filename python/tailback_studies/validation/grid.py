@@ -114,7 +114,7 @@ BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and beside a long flow.
 BESIDE = ((), ("cubic",))
 
-# Flows for high rates, at which most packets in flight may be lost in one round trip.
+# Flows for high rates. At these rates, most packets in flight may be lost in one round trip.
 FAST = (*ALONE, ("bbr",))
 MANY = ("reno",) * 100 + ("cubic",) * 100
 

@@ -25,7 +25,10 @@ MOST_SIDE_BY_SIDE = 20
 
 
 def page(validation: Validation) -> Page:
-    """Return the page. The goals come first, then the numbers on which they are based."""
+    """Return the page.
+
+    The page shows the goals first, then the numbers that decide whether they are met.
+    """
     facts = _facts(validation)
     lead = (
         "This page compares the simulator with the Linux kernel, which runs the same scenarios "

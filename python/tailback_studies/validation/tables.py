@@ -124,7 +124,7 @@ def by_flow(validation: Validation) -> Table:
 
 
 def beyond(validation: Validation) -> Table:
-    """List all differences beyond a limit, including those within noise."""
+    """List all differences that exceed a limit, even if they are within noise."""
     columns = [
         *left("scenario", "what", "flow"),
         *right("flows", "simulator", "kernel", "error", "limit", "noise"),
@@ -285,7 +285,7 @@ CSV_COLUMNS = (
 
 
 def all_cells(cells: Sequence[Cell]) -> str:
-    """Return cells.csv. It has a row for each measure of each scenario."""
+    """Return cells.csv. The file has a row for each measure of each scenario."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)

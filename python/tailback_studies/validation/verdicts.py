@@ -44,11 +44,11 @@ class Limit:
         return abs(self.error(measure)) <= self.relative or near
 
     def misses(self, cell: Cell) -> list[Measure]:
-        """Return the measures of a scenario that are beyond the limit."""
+        """Return the measures of a scenario whose errors exceed the limit."""
         return [measure for measure in cell.of(self.quantity) if not self.within(measure)]
 
     def missed(self, cell: Cell) -> bool:
-        """Return whether a measure of the scenario is beyond the limit by more than noise."""
+        """Return whether the error of any measure exceeds both the limit and its noise."""
         return any(not measure.inside_noise for measure in self.misses(cell))
 
     @property
@@ -183,7 +183,7 @@ def judges(cells: Sequence[Cell]) -> list[Judge]:
 
 @dataclass(frozen=True)
 class Miss:
-    """A quantity whose error in a scenario is beyond its limit."""
+    """A quantity whose error in a scenario exceeds the limit."""
 
     cell: Cell
     limit: Limit
@@ -216,7 +216,7 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Return all misses, including those within noise, largest first."""
+    """Return all misses, even misses within noise, the largest first."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:

@@ -69,7 +69,7 @@ def show(comparison: Comparison, page: Path | None) -> None:
 
 def _chosen(comparison: Comparison) -> tuple[list[Cell], int]:
     """Choose the `MAX_ROWS` compared quantities with the clearest differences, and return them in
-    their original order. Also return how many compared quantities were left out.
+    their original order. Also return the number of omitted quantities.
     """
     cells = [cell for cell in comparison.cells if not cell.nothing]
     if len(cells) <= MAX_ROWS:
@@ -190,8 +190,9 @@ MOST_REASONS = 8
 
 
 def _reasons(comparison: Comparison) -> list[str]:
-    """Return lines that explain the differences between variants. They say what limited each flow,
-    and what filled each queue.
+    """Return lines that explain the differences between variants.
+
+    These lines say what limited each flow, and what filled each queue.
     """
     several = len(comparison.points()) > 1
     out = []

@@ -140,8 +140,10 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 
 
 def _kernel_has(kind: str) -> Collection[str] | None:
-    """Return the names of this kind, such as queue disciplines, in the built kernel. Return None if
-    no kernel is built."""
+    """Return the names of all entries of this kind, such as queue disciplines, in the built kernel.
+
+    Return None if no kernel is built.
+    """
     from tailback.errors import InputError
     from tailback.kernel import kit
 
@@ -155,7 +157,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
 
 
 def _only_kernel(entries: list[dict[str, Any]], has: Collection[str] | None) -> list[str]:
-    """Return the names of the kernel's algorithms that tailback's registry does not have."""
+    """Return the names of the kernel's algorithms that are not in tailback's registry."""
     known = {name for e in entries for name in (e["name"], e["kernel"])}
     return sorted(name for name in has or () if name not in known and name not in PARTS)
 

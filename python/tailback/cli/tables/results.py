@@ -174,8 +174,10 @@ def show(results: Results) -> None:
 
 
 def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
-    """Return notes for the user. They say which means leave out some seeds, and at which sweep
-    points the results do not depend on the seed.
+    """Return notes for the user.
+
+    The notes say which means are computed without some seeds, and at which sweep points
+    the results do not depend on the seed.
     """
     notes = []
     if any(_unfinished(group) for group in groups):
@@ -198,9 +200,7 @@ def _unfinished(group: Sequence[Run]) -> bool:
 
 
 def _same_in_every_seed(group: Sequence[Run]) -> bool:
-    """Return whether all seeds of a sweep point gave the same numbers after rounding to the digits
-    that the table shows.
-    """
+    """Return whether all seeds of a sweep point gave the same numbers, as rounded in the table."""
     if len(group) < 2:
         return False
     summaries = [_of_run(run) for run in group]
@@ -356,8 +356,11 @@ def _tables(
 
 
 def _is_full(rows: list[list[str]]) -> bool:
-    """Return whether a table has all the rows that it shows. If so, append an empty row, which
-    counts as left out: reading all seeds of a row that nobody sees takes long in a large sweep."""
+    """Return whether a table has reached its maximum number of rows.
+
+    If so, append an empty row, which is counted as omitted. In a large sweep, it would
+    take long to read all seeds of a row that is not shown.
+    """
     if len(rows) < MAX_ROWS:
         return False
     rows.append([])
@@ -366,8 +369,8 @@ def _is_full(rows: list[list[str]]) -> bool:
 
 def _harms(results: Results) -> list[TableQuantity]:
     """Return a column for each competitor whose harm is measured with runs in which the competitor
-    is absent. The column shows how much the competitor harms the throughput of all other flows and
-    sources."""
+    is absent. Each column shows how much the competitor harms the throughput of all
+    other flows and sources."""
     names = harm.competitors(run.without for run in results.points)
     metric = find("harm.throughput", "flow")
     return [TableQuantity(f"harm by {line(name)}", harm.by(metric, name)) for name in names]
@@ -441,7 +444,7 @@ def _rows(
     quantities: Sequence[TableQuantity],
     named: Sequence[str],
 ) -> list[list[str]]:
-    """Return a row for each source, with its names and values. The first row of a sweep point
+    """Return a row of labels and values for each source. The first row of a sweep point
     begins with the labels of the sweep point.
     """
     rows: list[list[str]] = []
@@ -491,7 +494,7 @@ def _table(
 
 
 def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) -> int:
-    """Add at most `MAX_ROWS` rows. Return the number of rows left out."""
+    """Add at most `MAX_ROWS` rows. Return the number of omitted rows."""
     for cells in rows[:MAX_ROWS]:
         table.add_row(*(cell if layout.one_line else _BREAK.sub("\n", cell) for cell in cells))
     return max(0, len(rows) - MAX_ROWS)

@@ -114,7 +114,7 @@ class Case:
 
 
 def payload_mbit(rate_mbit: float) -> float:
-    """Return the TCP payload rate of a link with this rate, Mbit/s."""
+    """Return the TCP payload rate (in Mbit/s) of a link with this rate."""
     return rate_mbit * MSS / FRAME
 
 

@@ -93,7 +93,7 @@ class PacketTrace:
         return max(bisect_right(self.times, at + 1e-9) - 1, 0)
 
     def mbit(self, counted: Sequence[float], until: int, span_s: float) -> float:
-        """Return the mean rate over the `span_s` seconds before the end of an interval, Mbit/s.
+        """Return the mean rate (in Mbit/s) over the `span_s` seconds before the end of an interval.
         `counted` are cumulative bytes."""
         since = self.index(self.times[until] - span_s)
         passed = self.times[until] - self.times[since]

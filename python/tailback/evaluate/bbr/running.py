@@ -1,4 +1,6 @@
-"""Runs the cases. If a case needs an event in a certain state of BBR, a first run without the event
+"""Runs the cases.
+
+If a case needs an event while BBR is in a certain state, a first run without the event
 shows when BBR is in that state.
 """
 
@@ -17,9 +19,7 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """A case that was run with one seed: the observations, or the reason why the run has no
-    observations.
-    """
+    """The outcome of a case with one seed: the observations, or the reason why there are none."""
 
     case: Case
     seed: int
@@ -64,7 +64,7 @@ def play(
 
 
 def _time(case: Case, trace: StateTrace) -> float | None:
-    """Return the time of the case's event, seconds, or None if the case has no event."""
+    """Return the time of the case's event in seconds, or None if the case has no event."""
     if case.aim is None or trace.lacks(("mode",)):
         return None
     return case.aim.find(trace)

@@ -22,8 +22,10 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject. If `traced` is set and the algorithm has an option `trace`, set this option.
-    It records the algorithm's whole state.
+    """Read a subject.
+
+    If `traced` is true and the algorithm has the option `trace`, enable this option. It
+    records the algorithm's whole state.
 
     Raises `InputError` if the algorithm is not a BBR, or if an option has no value.
     """

@@ -122,7 +122,7 @@ class StateTrace:
         return range(spell.first, spell.last + 1)
 
     def delivered(self, first: int, last: int) -> float:
-        """Return the rate at which payload was acknowledged between two samples, Mbit/s."""
+        """Return the rate (in Mbit/s) at which payload was acknowledged between two samples."""
         span = self.times[last] - self.times[first]
         if span <= 0:
             return 0.0

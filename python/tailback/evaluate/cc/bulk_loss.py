@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.2: how much the tested algorithm raises the loss rate of standard flows."""
+"""RFC 9743 section 5.2: harm to the loss rate of standard flows."""
 
 from __future__ import annotations
 

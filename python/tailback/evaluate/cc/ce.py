@@ -1,4 +1,4 @@
-"""RFC 9743 section 7.1: a sender that sets ECT responds to CE marks."""
+"""RFC 9743 section 7.1: a sender that sends ECN-capable packets responds to CE marks."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The five experiments of nsperf (github.com/google/bbr), written for the second version of BBR.
 
 nsperf publishes figures but no thresholds, so the authors of tailback chose the margins. Paths,
-sweeps and times are the same as in nsperf. Where nsperf starts flows one by one, tailback starts
-them at random times within the same period.
+sweeps and times are the same as in nsperf. nsperf starts flows one after the other. tailback
+starts them at random times within the same period.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ little, and each run takes a long time."""
 
 
 def _drops(reference: str) -> dict[str, Any]:
-    """Return how a section about retransmissions measures a program and its reference.
+    """Return the measure that a section about retransmissions uses for a program and its reference.
 
     Encrypted packets do not show whether they are retransmissions, and a qlog of every packet is
     too large at 1 Gbit/s. So the section counts drops instead.

@@ -1,4 +1,4 @@
-"""RFC 9743 section 7.8: transient events."""
+"""RFC 9743 section 7.8: response to transient events."""
 
 from __future__ import annotations
 

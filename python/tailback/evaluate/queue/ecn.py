@@ -25,8 +25,10 @@ def _dropped_share(run: Run) -> float | None:
 
 @dataclass(frozen=True, kw_only=True)
 class _Marks(QueueWithin):
-    """A requirement for queues that drop or mark before they are full, so a plain FIFO is not
-    tested."""
+    """A requirement for queues that drop or mark before they are full.
+
+    A plain FIFO is therefore not tested.
+    """
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
         return {} if subject.name == "fifo" else super().jobs(folder, subject, request)

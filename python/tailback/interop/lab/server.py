@@ -1,4 +1,4 @@
-"""Serves one page on this machine to everyone who knows its address.
+"""Serves one page to every process on this machine that knows its address.
 
 The server answers one path, which contains a random token. It answers only requests that name this
 machine as the host. Otherwise another web page could read the page through a host name that

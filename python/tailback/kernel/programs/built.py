@@ -1,5 +1,4 @@
-"""Compiles the programs that come with tailback on this machine, for `tailback kernel build
---program NAME`.
+"""Compiles programs that come with tailback, for `tailback kernel build --program NAME`.
 
 Their sources are in folders beside this file. The cache of guest kernels has the results:
 

@@ -48,7 +48,7 @@ class Program:
 
 
 class Problem(NamedTuple):
-    """An error, with the key at fault."""
+    """An error, with the key of the scenario that caused it."""
 
     path: str
     """The path of the wrong key in the plan."""
@@ -171,8 +171,9 @@ class _Check:
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:
-        """Return text that names the library that needs a missing library. Return an empty text if
-        the program itself needs the missing library.
+        """Return text that names the library which depends on a missing library.
+
+        Return an empty text if the program itself needs the missing library.
         """
         name = os.path.basename(place)
         return f" (for {line(name)})" if name in seen else ""

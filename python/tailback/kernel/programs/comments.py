@@ -1,4 +1,4 @@
-"""Removes comments from sources, because a program does not depend on them."""
+"""Removes comments from source files, because they do not affect the program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the processor of an executable file, and the libraries to which it is linked.
+"""Finds for which processor an executable file was built, and which libraries it needs.
 
 The file is untrusted, so every offset and size is compared with the file's length before it is
 used.

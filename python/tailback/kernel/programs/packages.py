@@ -1,6 +1,6 @@
 """Finds the Debian package of a program or a library, without an index of all files.
 
-The index of all files has 100 MB. Debian names the packages of libraries by a rule, so the
+The size of this index is 100 MB. Debian names the packages of libraries by a rule, so the
 archive's list of package names usually suffices. Tables in this module list the exceptions to the
 rule, and the packages of programs, such as `apache2-utils` for `ab`.
 """

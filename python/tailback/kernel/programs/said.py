@@ -47,7 +47,7 @@ CALLS = {
 
 @dataclass(frozen=True)
 class Account:
-    """The virtual time that a program used, by cause."""
+    """The virtual time that a program used by each activity, such as polling."""
 
     program: str
     ns: int

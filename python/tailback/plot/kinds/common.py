@@ -1,4 +1,4 @@
-"""Draws what several kinds of plots share: axes, colours, dashes and symbols."""
+"""Defines elements that several kinds of plots share, such as axes, colours, dashes and symbols."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def value_axis(
     """Return scale, axis and range for values of a quantity.
 
     `zero` decides whether the axis begins at 0 (default: unless most of the axis would be empty).
-    `panel` is the length of the axis in pixels, `letter` the size of its letters. If `scale` is
+    `panel` is the length of the axis in pixels. `letter` is the size of the letters. If `scale` is
     "free", Vega chooses the range of each panel. `limits` are ends of the range that the user has
     set. For a ratio, the axis is logarithmic with `centre` in the middle, so that 0.5 and 2 are
     equally far from 1.
@@ -254,7 +254,7 @@ def key_axis(
 ) -> tuple[alt.X, bool]:
     """Return the x axis for a swept key, and whether it is a numeric scale.
 
-    `up` is the type of the y axis. `gaps` leaves space between names on the axis.
+    `up` is the type of the vertical axis. `gaps` leaves space between names on the axis.
     """
     key = plan.x
     assert isinstance(key, Dimension)
@@ -323,7 +323,7 @@ def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
 
 
 def colour(plan: PlotPlan, **more: Any) -> dict[str, Any]:
-    """Return the encoding of series by colour. Return nothing if there is one series."""
+    """Return the encoding of series by colour. Return nothing if there is only one series."""
     found = plan.series
     if found is None:
         return {}

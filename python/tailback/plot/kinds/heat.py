@@ -83,7 +83,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
 
 
 def _darkness(low: float, high: float, *, log: bool) -> str:
-    """Return a Vega expression that computes how dark the cell of a value is, from 0 to 1."""
+    """Return a Vega expression that computes a cell's darkness (0 to 1) from the cell's value."""
     if log:
         return f"log(datum.y / {low:.6g}) / {max(1e-9, math.log(high / low)):.6g}"
     return f"(datum.y - {low:.6g}) / {max(1e-12, high - low):.6g}"

@@ -252,7 +252,7 @@ def _rug(
 def _curves(
     frame: pl.DataFrame, ends_s: Mapping[tuple[int, str], float], *, held: bool, named: bool
 ) -> _Curves:
-    """If each curve shows a single run and the figure has enough pixels, return every sample.
+    """Return every sample if each curve shows a single run and the figure has enough pixels.
 
     Otherwise return the mean of each time interval."""
     import polars as pl

@@ -1,5 +1,5 @@
-//! A congestion control: slow start, then growth by `increase` segments per round trip. A loss or a
-//! mark reduces the window to `beta` times its size.
+//! A congestion control: slow start, then growth by `increase` segments per round trip. After a
+//! loss or a mark, the window is `beta` times as large as before.
 //!
 //! It has the hooks of Linux's `tcp_congestion_ops`. As in Linux, the TCP stack finds losses,
 //! retransmits and reduces the window. See `tailback_engine::cc::CongestionControl` for the hooks

@@ -1,5 +1,5 @@
-//! A kind of traffic: datagrams at a constant rate. Each datagram is delayed by a random part of
-//! the gap between two datagrams.
+//! A kind of traffic: datagrams at a constant rate. Each datagram is delayed by a random time that
+//! is shorter than the gap between two datagrams.
 //!
 //! A source returns its next step: send a datagram, open a TCP connection, or wait.
 

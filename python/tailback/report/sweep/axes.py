@@ -86,7 +86,7 @@ def axes_of(results: Results) -> list[SweepAxis]:
 
 
 def roles(axes: Sequence[SweepAxis]) -> Roles:
-    """Assign the axes of a sweep to x, colours and panels.
+    """Choose which axes of a sweep to show along x, by colour and by panel.
 
     x is the numeric axis with the most values. Without a numeric axis, it is the axis of names with
     the most values. Colours show an axis with few values, preferably of names. The other axes are

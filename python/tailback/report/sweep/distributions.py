@@ -247,7 +247,7 @@ def _sources(run: Run) -> list[str]:
 
 
 def _time(run: Run, source: str, upto: int) -> float | None:
-    """Return the mean completion time of the sources with this name, weighted by requests."""
+    """Return the mean completion time of all requests of the sources with this name."""
     total = 0.0
     count = 0
     for part in run.summary["traffic"]:

@@ -121,7 +121,7 @@ def figures(
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
-        # Draw utilisation last, because it says little for links that are nearly idle.
+        # Draw utilisation last, because it says little about links that are nearly idle.
         worth.sort(key=lambda one: one[0].metric.path == "utilisation")
     role = roles(axes)
     if role.x is None or role.x.numbers is not None or len(axes) > 1:

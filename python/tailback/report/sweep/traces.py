@@ -1,4 +1,4 @@
-"""Draws one run over time: rates and windows of flows, rates of sources, and queues."""
+"""Draws one run over time: the rates and windows of flows, rates of sources, and queues."""
 
 from __future__ import annotations
 

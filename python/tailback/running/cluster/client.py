@@ -1,7 +1,8 @@
 """Sends runs to the workers of a cluster, and verifies and stores the results.
 
-The store stays consistent if a process dies. If a worker dies, its runs go to another worker. If
-the scheduler or this process dies, run the command again: it continues from the stored runs.
+The store stays consistent if a process dies. If a worker dies, its runs go to another
+worker. If the scheduler or this process dies, run the command again. It then reuses the
+stored runs.
 """
 
 from __future__ import annotations
@@ -311,7 +312,10 @@ def _is_lost(error: Exception) -> bool:
 
 
 def _with_packets(planned: Sequence[Planned]) -> set[str]:
-    """Return the ids of runs with packet captures, which may be too large for one message."""
+    """Return the ids of runs with packet captures.
+
+    The files of such a run may be too large for one message.
+    """
     scenarios = {id(run.scenario): run.scenario for run in planned}
     points = (point for scenario in scenarios.values() for point in scenario.points)
     return {point.run_id for point in points if '"packets":true' in point.canonical}

@@ -111,7 +111,10 @@ MOST_LOADED = 8
 
 
 def _read(recipe: ScenarioRecipe, scratch: Path) -> tuple[_native.Scenario, list[str]]:
-    """Read a scenario, and return it with the ids of its runs. It is cached for later runs."""
+    """Read a scenario, and return it with the ids of its runs.
+
+    The scenario is cached for later runs.
+    """
     with _LOCK:
         entry = _LOADED.get(recipe)
         if entry is None:

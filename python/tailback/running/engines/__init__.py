@@ -29,8 +29,10 @@ class Engine(Protocol):
 
     @property
     def version(self) -> str:
-        """Release, and hash of everything that affects results. Results of different versions are
-        not mixed."""
+        """The release, and a hash of everything that affects results.
+
+        Results of different versions are not mixed.
+        """
 
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Read a scenario for this engine, with `read`, which takes the arguments of
@@ -49,8 +51,8 @@ class Engine(Protocol):
 def get(name: str) -> Engine:
     """Return the engine with this name.
 
-    `kernel-realtime` is the kernel engine with the machine's clock. It has another version than
-    `kernel`.
+    `kernel-realtime` is the kernel engine with the machine's clock. Its version differs
+    from the version of `kernel`.
     """
     if name == "sim":
         from tailback.running.engines import sim

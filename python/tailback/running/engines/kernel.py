@@ -56,7 +56,7 @@ class Kernel:
 
     @cached_property
     def version(self) -> str:
-        """Release of the kernel, and a hash of everything that affects results."""
+        """The kernel's release, and a hash of everything that affects results."""
         return self._version([], [])
 
     @cached_property
@@ -114,7 +114,8 @@ class Kernel:
 
     @cached_property
     def _registers(self) -> dict[str, list[str]]:
-        """The algorithms that the user's modules register, as far as their sources show."""
+        """The algorithms that the user's modules register, according to the source code of these
+        modules."""
         registrations: dict[str, list[str]] = {}
         for manifest in self.kit.extras():
             if manifest.get("guessed"):
@@ -153,7 +154,10 @@ class Kernel:
         return scenario.versioned(versions)
 
     def memory(self, point: Point) -> int:  # noqa: ARG002 (the same for every guest)
-        """Return the most memory that a guest may use, in bytes. Most guests use much less."""
+        """Return the maximum amount of memory (in bytes) that a guest may use.
+
+        Most guests use much less.
+        """
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
@@ -273,8 +277,10 @@ class Kernel:
         return shelves
 
     def _version(self, modules: list[str], roots: list[str]) -> str:
-        """Return the engine's version. After a dot, it has a hash of the scenario's modules and
-        programs."""
+        """Return the engine's version.
+
+        The version contains a hash of the scenario's modules and programs after a dot.
+        """
         base = self._shelves([])
         shelves = self._shelves(modules)
         self.kit.verify(shelves)
@@ -287,8 +293,8 @@ class Kernel:
         if roots:
             added += [*roots, *guest.PROGRAM_WORDS]
         more = f".{_digest(added)[:8]}" if added else ""
-        # In real time, the engine has another version, so that such results never replace results
-        # in virtual time.
+        # In real time, the engine has a different version, so that such results never
+        # replace results in virtual time.
         clock = "-realtime" if self.clock == "real" else ""
         return f"{self.kit.version}+{_digest(parts)[:16]}{more}{clock}"
 

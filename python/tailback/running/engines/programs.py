@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """Errors of a scenario's programs, and what the programs add to the engine's version."""
+    """Errors of a scenario's programs, and the text that the programs add to the engine's
+    version."""
 
     problems: list[check.Problem]
     inputs: list[str]
@@ -33,14 +34,15 @@ class Checked:
 
 @dataclass(frozen=True)
 class Programs:
-    """Prepares the package roots and programs of sweep points, each once."""
+    """Prepares each package root and program of the sweep points once."""
 
     kit: Kit
     _roots: dict[str, Root] = field(default_factory=dict)
 
     def check(self, points: Iterable[Point]) -> Checked:
-        """Check the programs of these sweep points. Return the errors, and what the programs add to
-        the engine's version.
+        """Check the programs of these sweep points.
+
+        Return the errors, and the text that the programs add to the engine's version.
 
         Raises `InputError` if this machine or this guest kernel cannot run programs.
         """

@@ -166,7 +166,7 @@ def _difference(run: _Run, other: _Run) -> str:
 
 
 def _sweeps(source: Path, target: Path, runs: _native.Store, result: Merged) -> None:
-    # Write the latest sweep last, so that the target has it as the latest, too.
+    # Write the latest sweep last, so that it is also the latest sweep in the target.
     for file in reversed(layout.sweeps(source)):
         try:
             index = layout.read_index(file)

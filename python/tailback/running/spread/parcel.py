@@ -1,4 +1,4 @@
-"""Puts a run folder into a store after verifying it."""
+"""Verifies a run folder, and puts it into a store."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The store has the run already: another process was faster, or the stored run is damaged.
+        # The store already has the run, because another process was faster or the
+        # stored run is damaged.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

@@ -1,7 +1,7 @@
 """Chooses whether runs are executed by this process or elsewhere, such as on a cluster.
 
-The choice applies within a `with` block. Experiments and comparisons that run within the block
-therefore need no option for the place.
+The choice applies within a `with` block. Experiments and comparisons that run within
+the block therefore need no option that says where to run.
 """
 
 from __future__ import annotations

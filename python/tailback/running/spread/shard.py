@@ -33,8 +33,10 @@ class Shard:
 
     @classmethod
     def parse(cls, text: str, environment: Mapping[str, str] = os.environ) -> Shard:
-        """Parse `2/8`. With `auto`, take index and number from the environment that a job array
-        sets. With `auto/8`, take only the index from the environment.
+        """Parse `2/8`.
+
+        With `auto`, take the index and the number of shards from the environment that a
+        job array sets. With `auto/8`, take only the index from the environment.
         """
         match = _WORDS.fullmatch(text.strip())
         if match is None or (match["index"] != "auto" and match["count"] is None):
@@ -116,7 +118,7 @@ def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """The part of a batch that a shard has done."""
+    """The part of a batch that a shard has completed."""
 
     shard: Shard
     runs: int
@@ -182,6 +184,6 @@ def using(shard: Shard) -> Iterator[None]:
 
 
 def share(costs: Mapping[str, float], mine: list[str]) -> float:
-    """Return the estimated cost of these runs as a share of the cost of all runs."""
+    """Return the estimated cost of these runs divided by the cost of all runs."""
     total = math.fsum(costs.values())
     return math.fsum(costs[one] for one in mine) / total if total else 1.0

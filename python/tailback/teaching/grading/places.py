@@ -20,7 +20,7 @@ _BARE = re.compile(r"[^,\]}\n#]+")
 
 @dataclass(frozen=True)
 class KeyPlace:
-    """Line and column of a key, both from 1, and its length."""
+    """The line and column of a key, both counted from 1, and the length of the key."""
 
     line: int
     column: int

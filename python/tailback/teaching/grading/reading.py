@@ -30,7 +30,7 @@ class Misread(Exception):
 
 @dataclass(frozen=True)
 class PlacedDocument:
-    """A parsed file, with its text and where its keys are."""
+    """A parsed file, with its text and the positions of its keys."""
 
     file: str
     text: str

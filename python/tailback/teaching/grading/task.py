@@ -46,8 +46,10 @@ class Task:
     `TIMES` defines."""
 
     def most_cpu_s(self, own_s: float) -> float:
-        """Return the limit in s for the CPU time of a submission. `own_s` is the estimated CPU time
-        of the task's own scenario."""
+        """Return the limit (in seconds) for the CPU time of a submission.
+
+        `own_s` is the estimated CPU time of the task's own scenario.
+        """
         return max(LEAST_CPU_S, TIMES * own_s) if self.max_cpu_s is None else self.max_cpu_s
 
 

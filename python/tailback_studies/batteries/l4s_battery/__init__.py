@@ -1,4 +1,4 @@
-"""The set of scenarios from the published DualPI2 reports: equal RTT, flow combinations, mixed RTT,
+"""The scenarios of the published DualPI2 reports: equal RTT, flow combinations, mixed RTT,
 overload."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draws the rates and windows that combinations of flows reach, relative to a fair share."""
+"""Draws the rates and windows that combinations of flows reach, each divided by the fair share."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class View:
 
     @cached_property
     def classes(self) -> dict[str, dict[str, dict[str, float]]]:
-        """Statistics for each class and quantity, as means over seeds."""
+        """Statistics (means over seeds) for each class and quantity."""
         by_class: dict[str, dict[str, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for part in run.summary.get("classes") or []:
@@ -42,7 +42,7 @@ class View:
 
     @cached_property
     def utilisation(self) -> dict[str, float]:
-        """Statistics of the share of the link that all traffic together uses."""
+        """Statistics of the link's utilisation by all traffic together."""
         queues = [next(iter(run.summary["queues"].values())) for run in self.runs]
         return over_seeds([(queue.get("samples") or {}).get("utilisation") for queue in queues])
 

@@ -1,6 +1,5 @@
-"""Computes what the DualPI2 reports show and summaries do not contain: normalised rates and
-windows, and statistics over seeds.
-"""
+"""Computes numbers that the DualPI2 reports show but summaries do not contain, such as normalised
+rates."""
 
 from __future__ import annotations
 

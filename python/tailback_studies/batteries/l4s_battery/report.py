@@ -1,4 +1,5 @@
-"""Makes the report of `l4s-battery`: differences, figures as in the DualPI2 reports, and set-up."""
+"""Makes the report of `l4s-battery`, with differences, the set-up, and figures as in the DualPI2
+reports."""
 
 from __future__ import annotations
 

@@ -17,8 +17,9 @@ MOST = 12
 
 
 def show(validation: Validation, pages: list[Path], took_s: float) -> None:
-    """Print the goals, and the largest errors that exceed a goal. Then print the path of the page,
-    and how long the command took.
+    """Print the goals, and the largest errors that exceed the limit of a goal.
+
+    Then print the path of the page, and how long the command took.
     """
     console = new_console()
     engines = ", ".join(f"{name} {version}" for name, version in validation.ran.versions.items())

@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: When the second flow enters, in s, and the goal for Jain's index.
+#: The time (in seconds) at which the second flow enters, and the goal for Jain's index.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -34,8 +34,8 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds from the second flow's entry until the goal is reached, or else until the end of the
-    #: run.
+    #: Seconds from the second flow's entry until the goal is reached, or
+    #: otherwise until the end of the run.
     seconds: Estimate
     #: Share of runs that reach the goal.
     reached: float

@@ -1,4 +1,4 @@
-"""Experiment 6: ten flows with ABE against ten flows with the standard backoff."""
+"""Experiment 6: ten flows with ABE compete with ten flows with the standard backoff."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES = (
 #: Congestion control of the group with ABE on the poster. For the group without ABE, the poster
 #: says only "standard TCP".
 POSTER_ABE = "cubic"
-#: Smallest and largest factor to which the poster's range of ratios applies.
+#: The smallest and the largest factor to which the poster's range of ratios applies.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 

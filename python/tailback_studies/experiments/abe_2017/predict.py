@@ -1,5 +1,5 @@
-"""Predicts three quantities: the utilisation by a flow whose window is a sawtooth, rates at equal
-mark probability, and numbers of reductions.
+"""Predicts three quantities: the utilisation by a flow with a sawtooth window, rates at equal mark
+probability, and numbers of reductions.
 
 Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). A
 window that is reduced while the queue holds q BDP is x = 1 + q.

@@ -56,7 +56,7 @@ class ShortPoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """How many reductions a flow makes after slow start until its window fits. The window fits if
+    """The number of reductions after slow start until a flow's window fits. The window fits if
     the path can hold it with a queue at its target delay.
     """
 

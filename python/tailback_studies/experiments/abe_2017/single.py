@@ -36,7 +36,7 @@ class AbeSetup:
 
     @property
     def id(self) -> str:
-        """Identifies the set-up in ids of figures and values."""
+        """The text that identifies the set-up in ids of figures and values."""
         plain = "" if self.fast_convergence else "-plain"
         return f"{self.cc}{plain}-{self.queue}-{self.rate_mbit:g}"
 
@@ -50,8 +50,8 @@ SETUPS = (
     AbeSetup("experiment-4", "cubic", "codel", 10),
     AbeSetup("experiment-4", "cubic", "pie", 10),
     AbeSetup("experiment-4", "cubic", "pie-8033", 10),
-    # The poster does not have this set-up. This set-up turns off fast convergence, as the formula
-    # for CUBIC assumes.
+    # The poster does not include this set-up without fast convergence. The formula for CUBIC
+    # assumes that there is no fast convergence.
     AbeSetup("experiment-4", "cubic", "codel", 10, fast_convergence=False),
 )
 SEEDS = 5
@@ -105,7 +105,7 @@ class SinglePoint:
 
     @property
     def doubt(self) -> str:
-        """Which assumption of the formula does not hold. Empty if all hold."""
+        """The assumption of the formula that does not hold. Empty if all hold."""
         if self.x is None or self.spread is None:
             return "no reduction"
         if self.bdp < LEAST_PATH:

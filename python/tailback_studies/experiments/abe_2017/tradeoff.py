@@ -1,5 +1,7 @@
-"""Measures gains and costs of a backoff factor. The flow with this factor runs alone, beside a flow
-without ABE, or enters after another flow.
+"""Measures gains and costs of a backoff factor.
+
+The flow with this factor runs alone, competes with a flow without ABE, or enters after
+another flow.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class TradeoffPoint:
 
     @property
     def costs(self) -> tuple[float, ...]:
-        """The values that should be small."""
+        """The values that are better if they are smaller."""
         mean = self.convergence_s.mean
         return (-self.gain, self.loss, self.delay_ms, 1e9 if mean is None else mean)
 

@@ -73,7 +73,7 @@ class CcafctEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The value's row and column."""
+        """The row and column of the value."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "competitor": self.row.competitor or None,

@@ -1,8 +1,8 @@
-"""Computes how far chance moves the harm of a run: an interval over blocks of requests.
+"""Estimates from blocks of requests by how much the harm of a run varies by chance.
 
-The publication has one run. Its requests depend on each other, because they share a queue and the
-memory of a host. So blocks of consecutive requests are drawn, with replacement. A block is drawn
-for both rows of a harm together. Draws of all seeds are pooled."""
+The publication reports one run. Its requests depend on each other, because they share a queue
+and the memory of a host. So blocks of consecutive requests are drawn, with replacement. Each
+drawn block is used for both rows from which harm is computed. The draws of all seeds are pooled."""
 
 from __future__ import annotations
 

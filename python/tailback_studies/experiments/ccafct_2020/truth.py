@@ -11,7 +11,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Largest relative error of a value, for times and for harm.
+#: The largest relative error that the goal allows, for times and for harm.
 LIMIT = 0.2
 
 #: The criterion for harm that takes chance into account.
@@ -54,7 +54,7 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
 
 
 def inside(entries: Iterable[CcafctEntry]) -> list[bool]:
-    """Return for each published harm whether it is in the interval of the measured one."""
+    """Return for each published harm whether it is in the interval of the measured harm."""
     return [entry.is_inside for entry in entries if entry.is_inside is not None]
 
 

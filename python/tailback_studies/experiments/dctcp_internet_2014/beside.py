@@ -62,7 +62,10 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines. Also show by how much the engines differ in the figures."""
+    """Show Table I on both engines.
+
+    Also show by how much the engines' values in the figures differ.
+    """
     measured = builder.measured
     if "two-reno" in measured.simulated:
         yield _table1(builder)

@@ -36,7 +36,7 @@ OCCUPANCY = "mean queue in BDP"
 class DctcpMeasures:
     """The measurements that one call of the experiment makes."""
 
-    #: A frame for each batch, with a row for each run (`points.table`).
+    #: The frame of each batch, with a row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
     #: Recorded series (time_s, flow, quantity, value) of single runs, by batch, one for each point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
@@ -90,14 +90,14 @@ class Builder:
         return {group: self.facts(*names) for group, names in groups.items()}
 
     def share(self, tag: str, m: float) -> pts.EqualShare | None:
-        """For one row of Table I, return the K/M at which both flows have equal rates."""
+        """Return the K/M at which both flows have equal rates, for one row of Table I."""
         if tag not in self._shares:
             frame = self.measured.frames.get(f"step-{tag}")
             self._shares[tag] = None if frame is None else table1.share(frame, m)
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """Record a claim of the paper, the measurement, the criterion, and whether the claim
+        """Record a claim of the paper with the measurement, the criterion, and whether the claim
         holds."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 

@@ -168,8 +168,8 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
 #: clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Alternatives to single settings of the chosen reading. Each alternative is tried on two rows of
-#: Table I and on a slope.
+#: Alternative values of single settings in the chosen reading. Each alternative
+#: is tried on two rows of Table I and on a slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

@@ -62,11 +62,11 @@ class Option:
     """An alternative value of a setting, to be tried."""
 
     id: str
-    #: The tried value, as text for the table.
+    #: The alternative value, as text for the table.
     title: str
     #: The changed values, by path.
     set: Mapping[str, Any]
-    #: The rows of the ablation table on which to try it.
+    #: The rows of the ablation table for which to try the alternative value.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 
@@ -294,7 +294,7 @@ def aggregate(frame: pl.DataFrame, by: Sequence[str], bdp: float = BDP) -> pl.Da
     """Return means over seeds with 95 % intervals, in a row for each combination of the columns
     `by`.
 
-    For ratios, it is the geometric mean.
+    Ratios are averaged by the geometric mean.
     """
     rows: list[dict[str, Any]] = []
     for key, group in frame.group_by(list(by), maintain_order=True):
@@ -332,7 +332,7 @@ class EqualShare:
     #: The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    #: Number of seeds with equal rates somewhere.
+    #: Number of seeds for which the rates of both flows are equal somewhere in the grid.
     n: int
     utilisation: float
     utilisation_ci95: float | None
@@ -400,7 +400,7 @@ def logs(ratios: Sequence[float | None]) -> list[float]:
 def _mean_at(
     frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
 ) -> float:
-    """Return the value of another column at the crossing, interpolated from means over seeds."""
+    """Interpolate the means over seeds of another column, and return the value at the crossing."""
     means = []
     for value in xs:
         mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean

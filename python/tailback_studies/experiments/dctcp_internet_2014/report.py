@@ -1,4 +1,4 @@
-"""Makes the report: result, a section for each part, claims and set-up."""
+"""Makes the report, with the result, a section for each part, claims and the set-up."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def report(builder: Builder, parts: Sequence[str]) -> Report:
 
 
 def _result(builder: Builder) -> list[Section]:
-    """Return a section that shows how many numbers meet their criterion."""
+    """Return a section that shows how many numbers meet the criteria."""
     judged = [c for c in builder.cells if c.tolerance is not None]
     if not judged:
         return []

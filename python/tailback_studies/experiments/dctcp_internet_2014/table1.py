@@ -44,8 +44,9 @@ def share(frame: pl.DataFrame, m: float) -> pts.EqualShare | None:
 
 
 def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[TableCell]:
-    """Find the K for which Reno and DCTCP have equal rates. Return K/M, utilisation and queue at
-    this K, beside the published values.
+    """Find the K for which Reno and DCTCP have equal rates.
+
+    Return K/M, utilisation and queue at this K with the published values.
 
     Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue.
     Where two tolerances are given, the larger one applies. K is compared to within a frame, because
@@ -87,7 +88,7 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
 
 
 def two_reno_cells(row: Table1Row, frame: pl.DataFrame) -> list[TableCell]:
-    """Return the utilisation and queue of two Reno flows, beside the published values."""
+    """Return the utilisation and queue of two Reno flows with the published values."""
     head = f"Table I/M={row.m:g}"
     size = pl.col(f"p:{pts.CLASSIC}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     runs = frame.filter((size - row.m).abs() < 1e-3)

@@ -28,7 +28,7 @@ def with_ci(cell: TableCell, digits: str) -> str | None:
 
 
 def spread(ci: float | None, digits: str) -> str | None:
-    """Return the half-width of an interval with ±."""
+    """Return the half-width of an interval after the sign ±."""
     return None if ci is None else f"\u00b1{ci:{digits}}"
 
 
@@ -42,7 +42,7 @@ def verdict(cell: TableCell, digits: str) -> Value:
 
 
 def miss_text(cell: TableCell) -> str:
-    """Describe a value that is not within its tolerance."""
+    """Describe a value whose error exceeds the tolerance."""
     if cell.measured is None:
         return f"{cell.id}: not measured"
     return (

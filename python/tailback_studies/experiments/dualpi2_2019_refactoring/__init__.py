@@ -1,4 +1,5 @@
-"""Repeats the 2019 comparison of three commits of DualPI2's refactoring with equal parameters."""
+"""Repeats a comparison from 2019 between three commits of DualPI2's refactoring, with equal
+parameters."""
 
 from __future__ import annotations
 

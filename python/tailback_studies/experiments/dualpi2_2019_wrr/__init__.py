@@ -1,5 +1,7 @@
-"""Repeats the comparison of 2019: DualPI2 with WRR ratios of 10 and 15 against the stable
-version."""
+"""Repeats a comparison from 2019.
+
+DualPI2 with WRR ratios of 10 and 15 is compared with the stable version of DualPI2.
+"""
 
 from __future__ import annotations
 

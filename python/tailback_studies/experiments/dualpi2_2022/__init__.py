@@ -45,8 +45,11 @@ class DualPi2(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Plan the publication's runs and, on request, runs with other values for details that the
-        publication does not state."""
+        """Plan the publication's runs.
+
+        On request, also plan runs with alternative values for details that the
+        publication does not state.
+        """
         from tailback_studies.experiments.dualpi2_2022 import (
             law,
             on_linux,

@@ -1,4 +1,4 @@
-"""Lists the parameters of the set-up with their sources, and the causes of differences from the
+"""Lists the parameters of the set-up and their sources, and the causes of differences from the
 publication."""
 
 from __future__ import annotations

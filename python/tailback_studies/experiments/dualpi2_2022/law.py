@@ -51,7 +51,7 @@ class Law:
 
     @property
     def holds(self) -> bool:
-        """Whether `judged` differs from 1 by at most `limit`."""
+        """Whether the difference between `judged` and 1 is at most `limit`."""
         return abs(self.judged - 1) <= self.limit
 
 

@@ -96,10 +96,10 @@ UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time in overload, ms.
 OVERLOAD_RTT = 10
-#: Number of flows, of five, that send packets in L and in C. The key is the class of the UDP flow.
-#: The published percentiles of the rate per flow show how many send. If P1 is 0 and P25 is not, one
-#: of five flows is idle. With UDP in C, the flows in L have a P25 of 0 and a P75 of 5/3 of the
-#: mean, so three of the five flows send.
+#: Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
+#: the class of the UDP flow. The published percentiles of the rate per flow show how many send. If
+#: P1 is 0 and P25 is not, one of five flows is idle. With UDP in C, the flows in L have a P25 of 0
+#: and a P75 of 5/3 of the mean, so three of the five flows send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
 #: key is the rate of UDP in L and in C, Mbit/s.

@@ -25,7 +25,7 @@ from tailback_studies.experiments.dualpi2_2022.recorder import recorded
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Length of the measured time in s, and its length in a quick run.
+#: Length of the measured time (in seconds) in a full run and in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
 #: Time from the start of the flows to the start of the published measurement, s. At 100 ms, every
@@ -68,12 +68,12 @@ class DualPi2Variant:
     #: Bytes of a UDP frame per byte of payload. It converts UDP rates, which count payload, to
     #: frames.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
-    #: Delay of the start of flows of the classic class, s.
+    #: The time (in seconds) by which flows of the classic class start later than other flows.
     later: float = 0.0
     #: Which TCP flows send in overload: "counted" is `Run.active`, "general" is
     #: `Run.active_by_class`, and "all" is all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: Time that is added to every base round-trip time, ms.
+    #: The time (in ms) that is added to every base round-trip time.
     longer: float = 0.0
     #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
@@ -142,8 +142,9 @@ def job(
 
 
 def left_out(run: Run) -> float:
-    """Return the start-up time (in s) that the publication does not measure. It is 4 s plus 40
-    times the larger round-trip time.
+    """Return the start-up time (in s) that the publication does not measure.
+
+    This time is 4 s plus 40 times the larger round-trip time.
     """
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 

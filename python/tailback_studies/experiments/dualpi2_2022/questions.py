@@ -40,7 +40,7 @@ _PC = "pcdualpi2_res_mr"
 
 
 def c_queue(by_reading: Found, facts: Facts) -> Table | None:
-    """Show C's mean queue delay in each run, with the set-up and with each alternative."""
+    """Show the mean delay of C's queue in each run, with the set-up and with each alternative."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = sorted(
         {run for run, _ in baseline if run.rtt_nonecn}, key=lambda r: (r.rtt_ecn, r.rtt_nonecn)

@@ -1,4 +1,4 @@
-"""Defines the goals for the values, and makes the summary."""
+"""Defines goals for the errors of values, and makes the summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Repeats the replication of 2023: goodput of BBR and CUBIC by rate, round-trip time and buffer."""
+"""Repeats a replication study of 2023 about the goodput of BBR and CUBIC by rate, RTT and
+buffer."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """Computes the goodput of a transfer in the same way as iperf.
 
 iperf 3.1.3 ends a transfer with a message on a separate connection. This message waits behind the
-data in the bottleneck's queue. The receiver counts data until this message arrives, but divides it
-by the client's sending time. Later versions divide by the server's receiving time. The goodput that
-later versions print equals the goodput over the 60 s of sending, except at 10 Mbit/s and 10 MB."""
+data in the bottleneck's queue. The receiver counts data until this message arrives, but divides
+the amount of data by the client's sending time. Later versions divide by the server's receiving
+time. The goodput that later versions print equals the goodput over the 60 s of sending, except at
+10 Mbit/s and 10 MB."""
 
 from __future__ import annotations
 

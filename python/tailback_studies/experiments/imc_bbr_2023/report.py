@@ -1,4 +1,5 @@
-"""Makes the report and the page: goals, errors by group, maps of BBR's gain, and the set-up."""
+"""Makes the report and the page, with goals, errors by group, maps of BBR's gain, and the
+set-up."""
 
 from __future__ import annotations
 

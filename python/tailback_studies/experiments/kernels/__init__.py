@@ -1,4 +1,4 @@
-"""Compares Linux kernels, with one flow through a queue and with two published experiments."""
+"""Compares Linux kernels by runs of one flow through a queue, and by two published experiments."""
 
 from __future__ import annotations
 

@@ -39,7 +39,10 @@ def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return a job for each kernel: the sweep through fq_codel, with delayed ACKs switched off."""
+    """Return a job for each kernel.
+
+    It runs the sweep through fq_codel with delayed ACKs switched off.
+    """
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}
     return [Job(made, {"kernel": kernel, **own}, seeds) for kernel in kernels]
@@ -76,7 +79,7 @@ def section(made: Comparison, facts: Facts) -> Section:
 
 
 def acks(comparison: Comparison, facts: Facts) -> Section:
-    """Show the results without delayed ACKs."""
+    """Show the results of the runs without delayed ACKs."""
     return Section(
         "acks",
         "Without delayed ACKs",

@@ -1,7 +1,7 @@
 """Repeats runs of two published experiments on an old and on a new kernel.
 
 This module takes the runs whose names have the smallest hashes, among the runs that unpatched Linux
-supports. With this rule, nobody can choose runs that have good results.
+supports. This rule prevents the choice of runs with good results.
 """
 
 from __future__ import annotations

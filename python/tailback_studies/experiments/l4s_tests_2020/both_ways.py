@@ -20,14 +20,14 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.shown import with_half
 from tailback_studies.reproduction.sources import scenario
 
-#: Pairs of the rates up and down in Mbit/s and of pfifo's limits at these rates in packets.
+#: Each entry has the rates up and down (in Mbit/s), and pfifo's limits at these rates (in packets).
 RATES = (((1, 10), (20, 200)), ((1, 20), (20, 400)), ((5, 100), (100, 1000)))
 RTTS_MS = (20, 80)
 
 
 @dataclass(frozen=True)
 class BothWaysCase:
-    """A run of S4: rates in both directions and base RTT."""
+    """A run of S4, with its rates in both directions and its base RTT."""
 
     cc: str
     queue: str

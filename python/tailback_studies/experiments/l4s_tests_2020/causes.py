@@ -69,7 +69,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
-#: Published rows that are not reproduced: a description, their number, and the reason.
+#: Published rows that are not reproduced. Each entry has a description, the number of
+#: rows, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",

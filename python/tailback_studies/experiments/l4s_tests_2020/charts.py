@@ -1,4 +1,4 @@
-"""Draws measured against published values, curves over time, and dots by queue."""
+"""Draws measured values against published values, curves over time, and dots by queue."""
 
 from __future__ import annotations
 

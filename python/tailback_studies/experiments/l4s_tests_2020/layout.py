@@ -24,7 +24,7 @@ QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
 }
-#: A queue of S1 that Linux does not have, so its rows are not run.
+#: A queue of S1 that Linux does not have. Rows with this queue are not run.
 NOT_RUN = "cnq_codel_af"
 QUEUES_S6 = (
     "fq_codel(1q)",

@@ -1,5 +1,8 @@
-"""Runs the experiment with other values for details that the publication does not state, one at a
-time. The results of the experiment itself are from runs without these values."""
+"""Runs the experiment with alternative values for details that the publication does not state, one
+at a time.
+
+The experiment's own results come from runs without these alternatives.
+"""
 
 from __future__ import annotations
 

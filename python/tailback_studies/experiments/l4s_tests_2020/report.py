@@ -1,4 +1,5 @@
-"""Makes the report and the page: errors by group, figures, every published row, and the set-up."""
+"""Makes the report and the page, with errors by group, figures, every published row, and the
+set-up."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
 
 
 def basis(run_facts: Facts) -> list[Section]:
-    """Show the set-up, the changes, the published rows not run, errors in the publication, and open
+    """Show the set-up, its changes, rows that were not run, errors in the publication, and open
     questions."""
     out = [
         Section("set-up", "Set-up", [setup(DECLARED, run_facts)]),

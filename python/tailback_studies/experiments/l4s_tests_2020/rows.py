@@ -56,7 +56,7 @@ def _both(*values: float | None) -> list[str | None]:
 
 
 def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
-    """List each value whose error is larger than its limit."""
+    """List each value whose error exceeds the limit."""
     off = truth.missed(entries)
     held = [e for e in entries if truth.S1_GOAL.belongs(e) or truth.S6_GOAL.belongs(e)]
     known = sum(e.cell.published is not None for e in held)

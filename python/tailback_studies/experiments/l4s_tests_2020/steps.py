@@ -31,7 +31,7 @@ BIN_S = 0.25
 
 @dataclass(frozen=True)
 class StepCase:
-    """A run of S2 or S3."""
+    """One run of S2 or S3."""
 
     table: str
     cc: str
@@ -107,7 +107,7 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
     """Return a frame with the columns case (index of the run), time_s and value.
 
-    Values are the largest `srtt` of a bin in ms, or the mean `rate` of a bin in Mbit/s."""
+    A value is the largest `srtt` (in ms) or the mean `rate` (in Mbit/s) in a bin."""
     frames = []
     for number, result in enumerate(results):
         (run,) = result
@@ -128,8 +128,8 @@ def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
 
 
 def after_the_step(trace: pl.DataFrame, rtt_ms: int) -> tuple[float, float]:
-    """Return the largest smoothed RTT after the rate fell, ms, and the time in s during which it
-    was more than twice the base RTT."""
+    """Return the largest smoothed RTT (in ms) after the rate fell, and the time (in seconds) during
+    which it exceeded twice the base RTT."""
     later = trace.filter(pl.col("time_s") >= STEP_S)
     over = later.filter(pl.col("value") > 2 * rtt_ms)
     return float(later["value"].max() or 0.0), over.height * BIN_S  # type: ignore[arg-type]

@@ -1,4 +1,7 @@
-"""Repeats Sarpkaya, Fund and Panwar (PAM 2025): Prague beside classic flows over nine queues."""
+"""Repeats Sarpkaya, Fund and Panwar (PAM 2025).
+
+Prague competes with classic flows at nine queues.
+"""
 
 from __future__ import annotations
 

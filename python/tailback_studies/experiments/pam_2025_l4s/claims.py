@@ -26,7 +26,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class ClaimVerdict:
-    """A claim, with those of its rows that are both published and measured."""
+    """A claim, with the published and measured values of the rows for which both exist."""
 
     claim: Claim
     published: Sequence[Cells]
@@ -48,7 +48,8 @@ def _least(cells: Cells) -> float:
     return min(cells["prague_mbit"], cells["classic_mbit"])
 
 
-#: Largest rate of a starving side, fair share, and largest delay of a low-latency queue.
+#: The largest rate of a starving side, the fair share, and the largest delay of a
+#: low-latency queue.
 STARVED_MBIT, FAIR_MBIT, NEAR_MS = 0.1 * RATE_MBIT, 0.5 * RATE_MBIT, 1.0
 #: Largest difference of a side's rate from the fair share under fair queueing.
 APART_MBIT = 0.05 * RATE_MBIT

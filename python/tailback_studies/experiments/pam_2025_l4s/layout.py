@@ -65,7 +65,8 @@ SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PamRow:
-    """A row of the publication: flows of Prague and flows of a competitor share a queue."""
+    """A row of the publication, in which flows of Prague and flows of a competitor share a
+    queue."""
 
     rtt_ms: int
     aqm: str
@@ -134,7 +135,7 @@ ROWS: tuple[PamRow, ...] = (
 
 @dataclass(frozen=True)
 class PublishedCell:
-    """A published mean over trials."""
+    """A published mean over several trials."""
 
     mean: float
     sd: float

@@ -55,7 +55,7 @@ class PamEntry(BaseEntry):
 
     @property
     def coordinates(self) -> dict[str, Any]:
-        """The row and column in the publication's names."""
+        """The publication's names of the row and column."""
         return {
             "rtt_ms": self.row.rtt_ms,
             "aqm": self.row.aqm,
@@ -117,8 +117,11 @@ def job(row: PamRow, *, seeds: int) -> Job:
 
 
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return the columns of a published row from one run: the rates of both sides, and the mean
-    smoothed RTT of the first flow of each side. A value is None if the run did not measure it."""
+    """Return the columns of a published row, computed from one run.
+
+    They are the rates of both sides, and the mean smoothed RTT of the first flow of
+    each side. A value is None if the run did not measure it.
+    """
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])
     rates = [_total([flow["throughput_mbit"] for flow in side]) for side in sides]

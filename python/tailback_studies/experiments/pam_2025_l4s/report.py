@@ -1,4 +1,4 @@
-"""Makes the report and the page: claims, errors by group, figures, and the set-up."""
+"""Makes the report and the page, with claims, errors by group, figures, and the set-up."""
 
 from __future__ import annotations
 
@@ -157,8 +157,9 @@ def _range(values: Iterable[float]) -> str:
 
 
 def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -> Table:
-    """Show the errors of these columns by competitor and queue. Beside them, show the spread of the
-    publication's trials.
+    """Show the errors of these columns by competitor and queue.
+
+    Beside the errors, show the spread of the publication's trials.
     """
     kind = "capacity" if columns == RATES else "relative"
     own = [e for e in entries if e.column in columns and e.cell.published is not None]

@@ -1,5 +1,7 @@
-"""Studies QUIC stacks beside TCP flows of the kernel. There are no published numbers to compare
-with."""
+"""Studies how QUIC stacks compete with TCP flows of the kernel.
+
+There are no published results to compare the numbers with.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,11 @@ class QuicAndTcp(Reproduction):
     needs_kernel = True
 
     def study(self, request: Request) -> Study:
-        """Plan the transfers of a stack alone, and the runs of a stack beside TCP at each rate.
-        Some parts of the experiment run only if the user names them."""
+        """Plan the transfers of a stack alone, and the runs in which a stack competes with TCP at
+        each rate.
+
+        Some parts of the experiment run only if the user names them.
+        """
         if request.engine == "sim":
             raise InputError(
                 f"{self.name}: runs programs, which the simulator does not run; expected --engine "

@@ -1,4 +1,4 @@
-"""Makes the page of the study: tables and figures of the shares of QUIC and TCP."""
+"""Makes the study's page, with tables and figures of the shares of QUIC and TCP."""
 
 from __future__ import annotations
 

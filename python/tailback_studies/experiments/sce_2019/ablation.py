@@ -137,9 +137,8 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that the publication calls "under investigation", with the table cells that show
-    the effect.
-    """
+    """An effect that is "under investigation" in the publication, with the table cells that show
+    the effect."""
 
     id: str
     title: str

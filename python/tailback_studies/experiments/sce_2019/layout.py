@@ -89,7 +89,7 @@ class TableId:
 
 @dataclass(frozen=True)
 class Grid:
-    """Rows (rates) and columns (delays) of a table."""
+    """The rates (rows) and delays (columns) of a table."""
 
     #: Rates of Cake, Mbit/s.
     rates: tuple[float, ...]
@@ -107,8 +107,11 @@ GRIDS = {
 
 
 def _tables() -> Mapping[int, TableId]:
-    """Return the tables. Tables 5 to 11 have Jain's index. Later tables have throughput and RTT,
-    first of one flow, then of pairs."""
+    """Return the tables.
+
+    Tables 5 to 11 have Jain's index. Later tables have throughput and RTT, first of
+    single flows, then of pairs.
+    """
     out = [
         TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
         TableId(6, "jain", SceSetup("flowblind", ("reno", "reno-sce"))),
@@ -150,7 +153,7 @@ _SECONDS = {
 
 
 def seconds(rate: float, delay: float) -> int:
-    """Return the duration of a test at a rate in Mbit/s and a delay in ms, s."""
+    """Return the duration (in seconds) of a test at a rate (in Mbit/s) and a delay (in ms)."""
     if rate == 50 and delay in (0, 10):
         return 40
     if delay < 20:
@@ -170,7 +173,7 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def blind() -> frozenset[Key]:
-    """Return the held-out values, which nobody used before the set-up was frozen."""
+    """Return the held-out values, which were not used until the set-up was frozen."""
     return frozenset(key for key, (_, hidden) in _published().items() if hidden)
 
 

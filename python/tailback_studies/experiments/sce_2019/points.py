@@ -69,8 +69,10 @@ AS_PUBLISHED = SceVariant()
 
 @dataclass(frozen=True)
 class SceEntry(BaseEntry):
-    """A number in a table of the publication, and its measurement. Cells of pairs hold two such
-    numbers."""
+    """A number in a table of the publication, and its measurement.
+
+    Cells of tables with pairs contain two such numbers.
+    """
 
     table: TableId
     #: Number of the flow, from 1, or 0 for a value of both flows.

@@ -1,4 +1,4 @@
-"""Lists differences without a known cause: what was tried, the result, and the conclusion."""
+"""Lists differences without a known cause, with what was tried, the result, and the conclusion."""
 
 from __future__ import annotations
 
@@ -123,9 +123,7 @@ def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
 
 
 def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
-    """Return for each rate the median error of the flows that do not use SCE and compete with SCE
-    flows.
-    """
+    """Return for each rate the median error of flows without SCE that compete with SCE flows."""
     texts = []
     for rate in (10.0, 50.0, 100.0):
         before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))

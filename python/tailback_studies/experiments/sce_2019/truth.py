@@ -14,7 +14,7 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 
 def _clear(entry: SceEntry) -> bool:
-    """Return whether a value is a throughput of a flow with a queue of its own."""
+    """Return whether a value is the throughput of a flow that has its own queue."""
     return entry.table.quantity == "throughput_mbit" and not entry.table.setup.shared
 
 
@@ -110,8 +110,9 @@ def _any(_rate: float) -> bool:
 def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> dict[str, float]:
     """Return the noise of the published values.
 
-    CUBIC and Reno do not respond to SCE. For them, the two modes with a shared queue therefore
-    repeat one experiment, whose two results differ only by noise."""
+    CUBIC and Reno do not respond to SCE. For these congestion controls, the two modes
+    with a shared queue are therefore repetitions of one experiment. Their results
+    differ only by noise."""
     known = published()
     gaps = []
     for table in TABLES.values():

@@ -1,5 +1,6 @@
-"""A.15: When the rate has grown tenfold, BBR finds it: each round raises inflight_longterm by twice
-as much as the round before.
+"""A.15: BBR finds a rate that has grown tenfold.
+
+To do so, BBR raises inflight_longterm in each round by twice as much as in the round before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Section: rates at equal mark probability, beside the ABE paper's table."""
+"""Section: comparison of rates at equal mark probability with the ABE paper's table."""
 
 from __future__ import annotations
 

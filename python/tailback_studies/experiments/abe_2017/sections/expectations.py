@@ -1,4 +1,4 @@
-"""Section: expectations, measurements, and why some expectations do not hold."""
+"""Section: expectations, measurements, and reasons why some expectations do not hold."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: Differences of the 99th percentile in ms below which it counts as unchanged.
+#: If the 99th percentile changes by less than this number of ms, it counts as unchanged.
 FAR = 0.1
 
 

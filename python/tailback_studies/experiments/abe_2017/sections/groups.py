@@ -1,4 +1,4 @@
-"""Section: ten flows with ABE against ten flows without ABE."""
+"""Section: ten flows with ABE compete with ten flows without ABE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tailback_studies.reproduction.shown import with_half
 
 
 def blocks(points: Sequence[groups.GroupPoint], facts: Facts) -> list[Block]:
-    """Show ten flows with ABE against ten flows without ABE."""
+    """Show how ten flows with ABE compete with ten flows without ABE."""
     out: list[Block] = []
     frame = pl.DataFrame(
         [

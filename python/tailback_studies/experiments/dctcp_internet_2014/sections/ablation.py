@@ -1,4 +1,4 @@
-"""Section that the paper does not have: the effect of each open setting."""
+"""Additional section: the effect of each setting that the paper leaves open."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUANTITIES = ("share", "utilisation", "queue")
 
 
 def ablation(builder: Builder) -> Section | None:
-    """Show the effect of each open setting."""
+    """Show the effect of each setting that the paper leaves open."""
     base = {
         row: ablation_row(builder.measured.frames.get(f"ablation/baseline/{row}"), row)
         for row in ABLATION_ROWS

@@ -1,5 +1,6 @@
-"""Figures 7 to 9: rate ratio, queue and fairness if Reno and DCTCP each have a RED slope. Formula
-(3) is shown beside them.
+"""Figures 7 to 9: rate ratio, queue and fairness if Reno and DCTCP each have a RED slope.
+
+Formula (3) is shown beside the measurements.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def fig5(builder: Builder) -> Section | None:
 
 
 def fig6(builder: Builder) -> Section | None:
-    """Show runs with more DCTCP flows."""
+    """Show runs with different numbers of DCTCP flows."""
     frame = builder.measured.frames.get("fig6")
     if frame is None:
         return None
