@@ -98,6 +98,6 @@ def test_acks_arrive_in_batches(tmp_path: Path, keep: str) -> None:
     assert of_kernel["throughput_mbit"] == pytest.approx(of_sim["throughput_mbit"], rel=0.005)
     assert of_kernel["rtt_ms"]["mean"] == pytest.approx(of_sim["rtt_ms"]["mean"], rel=0.02)
     thinned = [of["causes"].get("ack_filter", 0) for of in (of_sim, of_kernel)]
-    # Of eight ACKs, or of those that arrive within 20 ms, only the newest gets through.
+    # Of eight ACKs, or of all ACKs that arrive within 20 ms, only the newest passes.
     assert thinned[1] == pytest.approx(thinned[0], rel=0.03)
     assert (thinned[0] > 3000) == (keep == "newest")

@@ -229,7 +229,7 @@ def test_the_kit_is_known_by_all_that_goes_into_it() -> None:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    """Make those files of a kernel tree that tailback checks before a build."""
+    """Make the files of a kernel tree that tailback checks before a build."""
     files = {
         "Makefile": "# SPDX\nVERSION = 6\nPATCHLEVEL = 18\nSUBLEVEL = 2\nEXTRAVERSION = -mine\n",
         "Kconfig": 'mainmenu "Linux"\n',

@@ -1,4 +1,5 @@
-"""Compares measures of programs, computed from their packets, with the programs' own output."""
+"""Compares measures of programs with the output of the programs. The measures are computed from
+packets."""
 
 from __future__ import annotations
 

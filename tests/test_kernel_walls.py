@@ -45,8 +45,8 @@ PROBES = 54
 
 @pytest.fixture(scope="session")
 def programs() -> Iterator[Path]:
-    """Compile the launcher, the probes and a program that disables single confinements. The folder
-    is open to all users.
+    """Compile the launcher, the probes and a program that disables individual confinements. The
+    folder is open to all users.
     """
     folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
     folder.chmod(0o755)

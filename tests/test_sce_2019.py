@@ -112,7 +112,7 @@ def test_published_values() -> None:
 
 
 def test_the_noise_of_the_source() -> None:
-    """The noise is the difference between the authors' two runs of the same experiment."""
+    """The noise is the difference between two runs of the same experiment by the authors."""
     own = truth.noise("throughput_mbit", "relative")
     assert own["cells"] == 120
     assert own["median"] == pytest.approx(0.034, abs=0.0005)

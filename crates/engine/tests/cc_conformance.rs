@@ -25,7 +25,7 @@ fn draft_of_bbr3(options: &Options) -> Box<dyn CongestionControl> {
 }
 
 /// Tests every option of bbr3 at both ends of its range, with the algorithm of the IETF draft
-/// instead of that of the Linux branch.
+/// instead of the algorithm of the Linux branch.
 #[test]
 fn the_draft_of_bbr_survives_anything_and_repeats() {
     let bbr3 = *find(ENTRIES, "bbr3").expect("an entry");

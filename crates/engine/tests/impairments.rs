@@ -481,7 +481,7 @@ fn a_tunnel_combines_marks_as_its_rfc_says() {
                 assert_eq!(packet.flags, flags::CWR | flags::WASHED);
             }
         }
-        // A second ingress has no effect, nor does an egress without an ingress.
+        // A second ingress has no effect. An egress without an ingress has no effect either.
         let mut packet = Packet::new(0, 1_500, Ce);
         assert_eq!(end.meet(&mut packet, &mut way), Fate::Goes);
         assert_eq!((packet.ecn, packet.inner_ecn()), (Ce, None));

@@ -106,7 +106,7 @@ fn observed(plan: &Plan, every: u64, mark: bool) -> (Outcome, Seen, u64) {
     (outcome, seen, marked)
 }
 
-/// Every byte arrives. The sender retransmits exactly the segments of the packets that were dropped.
+/// Every byte arrives. The sender retransmits exactly the segments of the dropped packets.
 #[test]
 fn a_drop_drops_every_segment_of_a_packet_and_no_byte_is_lost() {
     for cc in ["cubic", "reno", "bbr", "bbr3", "dctcp"] {

@@ -403,8 +403,8 @@ fn dctcp_over_accurate_ecn() {
 
 /// Runs two flows through DualPI2, with RTTs of 5 ms and `far`. Returns the rate of the first
 /// divided by the rate of the second. Hosts have jitter, because otherwise the pairs of packets of
-/// one flow would always follow those of the other flow. The step would then mark one flow twice as
-/// often.
+/// one flow would always follow the pairs of the other flow. The step would then mark one flow
+/// twice as often.
 fn share(far: u64, set: &[(&'static str, Value)]) -> f64 {
     let mut p = plan(
         Time::from_secs(120),

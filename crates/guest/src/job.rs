@@ -297,7 +297,7 @@ pub struct Source {
 }
 
 /// The TCP connections of a source. The server listens at the source's port and sends the data.
-/// Each client has a port of its own.
+/// Each client has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
     /// The settings of all connections, in the form of a flow. Only the port and the size differ
@@ -332,7 +332,7 @@ pub struct Program {
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
     /// The program on the sender's host, and the program on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables for both programs, in addition to those that every program has.
+    /// Environment variables for both programs, in addition to the variables of every program.
     pub env: Vec<(String, String)>,
     /// Folder in the guest in which the entry's packages are unpacked.
     pub root: String,
@@ -384,7 +384,7 @@ pub struct Side {
     /// The working folder, if the scenario sets it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
-    /// Environment variables for this program, in addition to those of the entry.
+    /// Environment variables for this program, in addition to the variables of the entry.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
 }

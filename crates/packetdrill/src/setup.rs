@@ -114,8 +114,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // The values are those of Linux's `enum tcp_ecn_mode`. Each value gives two forms
-                // of ECN: the form to request and the form to accept.
+                // The values come from Linux's `enum tcp_ecn_mode`. Each value gives two forms of
+                // ECN: the form to request and the form to accept.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),

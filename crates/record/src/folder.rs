@@ -1,11 +1,10 @@
 //! Writes the results of a run to its run folder, atomically.
 //!
-//! A process writes a run into a scratch folder of its own, then renames that folder to
-//! `runs/<run_id>`. A folder with the name `runs/<run_id>` is therefore always complete, even if a
-//! process is killed. If two processes finish the same run, the first rename succeeds, and the
-//! second process discards its copy. Finished runs are synced to disk within a second
-//! ([`crate::durable`]). If the power fails before a run is synced, the run's hashes reveal the
-//! damage.
+//! A process writes a run into its own scratch folder, then renames this folder to `runs/<run_id>`.
+//! A folder with the name `runs/<run_id>` is therefore always complete, even if a process is
+//! killed. If two processes finish the same run, the first rename succeeds, and the second process
+//! discards its copy. Finished runs are synced to disk within a second ([`crate::durable`]). If the
+//! power fails before a run is synced, the run's hashes reveal the damage.
 //!
 //! | file | content |
 //! |---|---|

@@ -19,8 +19,8 @@ pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
         return Err(too_large());
     }
     let mut bytes = Vec::new();
-    // Limit the number of bytes to read, because the file may grow meanwhile, and files in /proc
-    // report size 0.
+    // Limit the number of bytes to read, because the file may grow while it is read, and files in
+    // /proc report size 0.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| error.to_string())?;

@@ -228,7 +228,8 @@ impl Frames {
         self.played_ns = Some(last.max(at_ns));
     }
 
-    /// Returns the measurements at the end of the run. The source captures no frames after `stop_ns`.
+    /// Returns the measurements at the end of the run. The source captures no frame after
+    /// `stop_ns`.
     pub fn finish(mut self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         let complete = self.frames.iter().rposition(|f| f.complete_ns.is_some());
         let before_last = complete.unwrap_or(0);

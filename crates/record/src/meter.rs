@@ -18,9 +18,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each packet number: a flow, a source or a program. Each flow has one
-/// number, then each source, then each program. The connections of sources have the numbers after
-/// those of the programs. `connections` is the number of connections of each source, or 0.
+/// Returns the owner of each packet number: a flow, a source or a program. The first numbers belong
+/// to the flows, the next numbers to the sources, and then to the programs. The last numbers belong
+/// to the connections of sources. `connections` is the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,

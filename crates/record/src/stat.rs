@@ -5,7 +5,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Histogram, ratio};
 
-/// Statistics of a list of numbers, in the numbers' unit.
+/// Statistics of a list of numbers, in the unit of these numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Number of values.

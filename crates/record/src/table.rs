@@ -174,7 +174,7 @@ pub fn write_series<W: Write + Send>(
     Ok(all as u64)
 }
 
-/// Returns the place of each series' first row among the rows sorted by series.
+/// Returns the index of the first row of each series among the rows sorted by series.
 fn begins(series: &Series) -> Vec<u32> {
     let mut begins = vec![0_u32; series.keys.len() + 1];
     for row in series.rows() {

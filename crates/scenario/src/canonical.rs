@@ -21,8 +21,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events. Runs that were made before these keys existed
-        // then keep their ids.
+        // Omit empty lists of programs and events. This way, runs that were made before these keys
+        // existed keep their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),

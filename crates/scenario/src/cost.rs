@@ -59,7 +59,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // If a link drops datagrams, they have nevertheless passed the links before it. TCP senders
+        // A datagram that a link drops has already passed the links before this link. TCP senders
         // reduce their rate instead, so the segments are not sent at all.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,

@@ -47,8 +47,8 @@ const UNLIMITED: u64 = 32 << 20;
 const ROW: u64 = 40;
 /// Bytes for a class of flows. It has a histogram of delays over ten powers of two.
 const CLASS: u64 = 84 << 10;
-/// Bytes for a sample of a class for `record.statistics`. The next two constants are for a link and
-/// for a flow.
+/// Bytes for a sample of a class for `record.statistics`. The next two constants are the bytes for
+/// a sample of a link and for a sample of a flow.
 const CLASS_SAMPLE: u64 = 48;
 const LINK_SAMPLE: u64 = 24;
 const FLOW_SAMPLE: u64 = 40;

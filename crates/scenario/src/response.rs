@@ -99,7 +99,7 @@ impl Signals {
     }
 }
 
-/// Returns those impairments of a link that affect data packets.
+/// Returns the impairments of a link that affect data packets.
 pub fn on_data(link: &LinkPlan) -> impl Iterator<Item = &ImpairmentPlan> {
     let impairments = link.impairments.iter();
     impairments.filter(|impairment| impairment.only != Concerns::Acks)

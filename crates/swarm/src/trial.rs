@@ -82,7 +82,7 @@ const SLICE: u64 = 4096;
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. The results must equal those of the first run.
+/// 2^32. The results must equal the results of the first run.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {

@@ -12,8 +12,8 @@ pub struct Application<'a> {
     plan: &'a Plan,
     machine: Machine,
     warmup_ns: u64,
-    /// Position in the stream up to which the application has written. TCP may accept these bytes
-    /// later.
+    /// Position in the stream up to which the application has written. TCP may not have accepted
+    /// all of these bytes yet.
     pub handed_over: u64,
     held: bool,
     /// For each chunk that has not arrived completely, the time at which it was written or

@@ -343,7 +343,7 @@ impl Captures {
         (&mut self.links, &mut self.queues, &mut self.senders, sorter)
     }
 
-    /// Writes those recorded packets that are older than all packets in the queues.
+    /// Writes the recorded packets that are older than every packet in the queues.
     fn write_packets(&mut self, now_ns: u64) {
         let Some(packets) = &mut self.packets else {
             return;

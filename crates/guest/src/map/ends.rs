@@ -1,4 +1,4 @@
-//! Maps the flows and traffic sources of a plan to those of a job.
+//! Maps the flows and traffic sources of a plan to flows and traffic sources of a job.
 
 use tailback_engine::plan::{Algorithm, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Value, texts};

@@ -110,7 +110,7 @@ enum Destination {
     /// The address of a flow's host. Routers have an IP route to this address.
     Routed(Ipv4Addr),
     /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the path to these
-    /// addresses forward packets below IP, so that no router sends IPv6 packets of its own.
+    /// addresses forward packets below IP, so that no router generates IPv6 packets.
     Handed(Addresses),
 }
 
@@ -345,8 +345,8 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && has_tcp && !joins {
-                // With this limit, TCP sends each segment as a packet of its own. Without the
-                // limit, TCP joins segments even if the device's offloads are off. The kernel then
+                // With this limit, TCP sends each segment as a separate packet. Without the limit,
+                // TCP joins segments even if the device's offloads are off. The kernel then
                 // separates the segments as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }

@@ -384,8 +384,8 @@ fn record(plan: &Plan) -> Record {
 /// Returns the sysctls that apply to the whole kernel, not to a single namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // The unit is pages. Let memory pressure begin only at 2 GiB, because each buffer has a
-        // limit of its own.
+        // The unit is pages. Let memory pressure begin only at 2 GiB, because each buffer has its
+        // own limit.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),

@@ -1,5 +1,4 @@
-//! Reads `[sweep]`: keys with the values that they take, keys that advance together (zip), and
-//! seeds.
+//! Reads `[sweep]`: the swept keys with their values, keys that advance together (zip), and seeds.
 
 use std::collections::HashMap;
 

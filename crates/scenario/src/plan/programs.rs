@@ -79,8 +79,8 @@ fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }
 
-/// Keys that apply only to programs. They do not apply to transport stacks, nor to endpoints that
-/// the caller attaches.
+/// Keys that apply only to programs. They do not apply to transport stacks or to endpoints that the
+/// caller attaches.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];

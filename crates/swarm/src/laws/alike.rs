@@ -89,8 +89,8 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     Ok(())
 }
 
-/// Returns the sum of the seeds' rank correlations between throughput and position, in multiples of
-/// its standard deviation.
+/// Returns the sum of the rank correlations between throughput and position over all seeds, in
+/// multiples of the standard deviation of this sum.
 fn leaning(scenario: &Table, limits: &Limits) -> Result<f64, Verdict> {
     let scenario = loaded(scenario)?;
     let point = &scenario.points[0];

@@ -83,7 +83,7 @@ impl Law {
     /// Checks whether the invariant holds for a scenario. A panic counts as a violation, and so
     /// does a check that does not end in time.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
-        // The invariants transform the times, rates and names of a scenario, but not those in
+        // The invariants transform the times, rates and names of a scenario, but not the values in
         // `[[events]]`.
         if scenario.contains_key("events") {
             return outside("it changes during the run");

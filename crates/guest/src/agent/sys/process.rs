@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::{c_string, check};
 
-/// A process with namespaces of its own, and the descriptor that reports its end.
+/// A process in its own namespaces, and the descriptor that reports the end of the process.
 pub struct Child {
     pid: libc::pid_t,
     fd: OwnedFd,
@@ -167,7 +167,8 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     }
 }
 
-/// Runs a function in a process with mounts of its own. Returns its exit status when it has ended.
+/// Runs a function in a process with its own mounts. When the process has ended, returns its exit
+/// status.
 pub fn apart(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: this process has only one thread, so it may fork.
     let child = check(unsafe { libc::fork() })?;

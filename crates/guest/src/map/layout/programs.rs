@@ -291,8 +291,8 @@ const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
     /// Returns the names of the devices through which the two hosts send their packets. If the
-    /// return route has no links and the receiver's host is shared, each pair of hosts has a wire
-    /// of its own.
+    /// return route has no links and the receiver's host is shared, each pair of hosts has its own
+    /// wire.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
