@@ -1,10 +1,10 @@
 """Tests the wheel for Windows on Linux, under Wine.
 
-`python scripts/wine.py WHEEL` builds a Windows environment in target/wine. It has CPython and
-Microsoft's C library from Maven Central, the dependencies' wheels for Windows from the package
-index, and the wheel. In this environment, the script compares the results with the recorded hashes,
-runs the tests of platforms, and takes the first steps of a new user. The script exits with status 1
-if one of these steps fails.
+`python scripts/wine.py WHEEL` builds a Windows environment in target/wine. The environment contains
+CPython and Microsoft's C library from Maven Central, the dependencies' wheels for Windows from the
+package index, and the wheel. In this environment, the script compares the results with the recorded
+hashes, runs the tests of platforms, and takes the first steps of a new user. The script exits with
+status 1 if one of these steps fails.
 
 Needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven, gcc-mingw-w64-x86-64-win32). Wine
 is not Windows. A pass only shows that the code runs with Windows' interfaces as Wine implements

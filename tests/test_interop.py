@@ -40,7 +40,8 @@ receiver = { root = "./image", cwd = "/app" }
 
 @pytest.fixture(scope="module")
 def image(kernel_kit: Kit, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make an unpacked container image. It has a distribution, and an endpoint in a folder."""
+    """Make an unpacked container image. The image contains a Linux distribution, and an endpoint in
+    a folder."""
     if kernel_kit.manifest.get("lacks", True):
         pytest.skip("the guest kernel cannot run programs")
     with Steps(enabled=False) as steps:

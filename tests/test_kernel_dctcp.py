@@ -1,5 +1,5 @@
-"""Tests earlier versions of DCTCP and Reno on the kernel engine. It compares tailback's modules
-with the simulator."""
+"""Tests earlier versions of DCTCP and Reno on the kernel engine. The tests compare tailback's
+modules with the simulator."""
 
 from __future__ import annotations
 

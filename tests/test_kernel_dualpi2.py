@@ -1,5 +1,5 @@
-"""Tests DualPI2 of 2019 on the kernel engine. It compares the module `sch_dualpi2_2019` with the
-simulator."""
+"""Tests the 2019 version of DualPI2 on the kernel engine. The tests compare the module
+`sch_dualpi2_2019` with the simulator."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ fn a_page_takes_as_long_as_its_slowest_connection() {
 }
 
 /// Without a queue, a round trip takes 20 ms, which is 3000 RPM. If the receive window limits the
-/// bulk connection, the answer to a self probe also waits for the next ACK. It waits for up to a
+/// bulk connection, the answer to a self probe also waits for the next ACK. This wait lasts up to a
 /// round trip.
 #[test]
 fn responsiveness_without_a_queue_is_that_of_the_path() {

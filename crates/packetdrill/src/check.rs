@@ -1,5 +1,5 @@
-//! Parses and evaluates the assertions in a script's `%{ ... }%`. They are written in a subset of
-//! Python.
+//! Parses and evaluates the assertions in a script's `%{ ... }%`. Assertions are written in a
+//! subset of Python.
 //!
 //! Statements end at a newline or `;`. The statements `assert EXPRESSION, message`, `name =
 //! EXPRESSION` and `name += EXPRESSION` are evaluated, and `print` is ignored. A name keeps its

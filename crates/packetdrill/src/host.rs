@@ -94,8 +94,9 @@ pub(crate) struct Host {
     window: u64,
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
-    /// Whether the simulator decides the ECN flags of the handshake. It does if this end requests
-    /// Accurate ECN, or accepts a request for Accurate ECN or RFC 3168.
+    /// Whether the simulator decides the ECN flags of the handshake. The simulator decides the
+    /// flags if this end requests Accurate ECN, or if it accepts a request for Accurate ECN or RFC
+    /// 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,

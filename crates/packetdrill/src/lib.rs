@@ -1,8 +1,8 @@
 //! Tests the simulator's TCP with packetdrill scripts.
 //!
 //! packetdrill (Cardwell et al., USENIX ATC 2013) runs a script. The script plays one end of a
-//! connection, and a kernel is the other end. It checks which packets the kernel sends, and when.
-//! The kernel's selftests contain about two hundred such scripts.
+//! connection, and a kernel is the other end. packetdrill checks which packets the kernel sends,
+//! and when. The kernel's selftests contain about two hundred such scripts.
 //!
 //! packetdrill can also test a TCP implementation in a shared library (`--so_filename`). This crate
 //! does not use packetdrill, because the Debian suites on which tailback is built do not package

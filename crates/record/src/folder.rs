@@ -241,8 +241,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
     ))
 }
 
-/// Opens the file that a process locks to get exclusive use of a folder. This is the folder itself.
-/// On Windows, which cannot open folders, it is a file in the folder.
+/// Opens the file that a process locks to get exclusive use of a folder. On Windows, which cannot
+/// open folders, the file is in the folder. On other systems, it is the folder itself.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();

@@ -64,7 +64,7 @@ pub struct Segment<'a> {
     pub flags: u16,
     /// The window field, after window scaling.
     pub window: u16,
-    /// Options. The TCP options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
+    /// The TCP options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
     pub options: &'a [u8],
 }
 

@@ -372,8 +372,8 @@ mod tests {
         assert_eq!(found, counts.map(|(_, n)| 2 * n));
     }
 
-    /// Tests the memory of a histogram of a flow whose RTT doubles. Its buckets need a kilobyte,
-    /// and its other parts need little more.
+    /// Tests the memory of a histogram of a flow whose RTT doubles. The buckets need a kilobyte,
+    /// and the other parts of the histogram need little more.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 176);

@@ -349,7 +349,8 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Include packets that are still in the queue. They have waited since their arrival.
+        // Include packets that are still in the queue. These packets have waited since their
+        // arrival.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,

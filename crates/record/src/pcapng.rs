@@ -14,7 +14,8 @@ use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
-/// Largest number of packets in a capture, over all interfaces. Such a file has about 2 GB.
+/// Largest number of packets in a capture, over all interfaces. A file with this number of packets
+/// has about 2 GB.
 const MAX_PACKETS: u64 = 20_000_000;
 
 /// The three interfaces of a link: the suffix of the name, and a description of the packets

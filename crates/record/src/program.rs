@@ -121,7 +121,7 @@ pub struct TupleOutcome {
 /// How the program on one of the two hosts ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
-    /// Exit status. The exit status. If signal n ended the program, 128 + n.
+    /// The exit status, or 128 + n if signal n ended the program.
     pub status: i32,
     /// When the program ended, in ns.
     pub at_ns: u64,

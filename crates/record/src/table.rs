@@ -54,8 +54,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Omit statistics and the offset index. They are not useful in files of this size, and
-        // would be most of the file of a short run.
+        // Omit statistics and the offset index. Both are not useful in files of this size. In a
+        // short run, they would take up most of the file.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())

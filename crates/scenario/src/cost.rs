@@ -22,8 +22,8 @@ const QUICK_ACKS: f64 = 16.0;
 
 /// Estimates how many packets pass the links in a run. Each data packet, ACK and duplicate counts
 /// once for each link that it passes. The links and policers on a sender's route limit how many
-/// packets it sends. Some losses and marks do not come from a queue. They also limit a sender, if
-/// they keep its rate below the rate of its link.
+/// packets it sends. Some losses and marks do not come from a queue. These losses and marks also
+/// limit a sender if they keep its rate below the rate of its link.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();

@@ -30,8 +30,8 @@ const GAUGES: u64 = 2;
 const SLOT: u64 = 256;
 /// Bytes for the measurements of a request: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// Bytes for a link. This includes its queue, its sink, and a histogram of delays over ten powers
-/// of two.
+/// Bytes for a link. This includes the queue and the sink of the link, and a histogram of delays
+/// over ten powers of two.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
 /// of 32 in scoreboards. Includes the unused part of buffers that grow by doubling.
@@ -97,7 +97,7 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
     }
 
     // The number of segments in flight is at most what paths and queues can hold, plus an initial
-    // window for each flow. It is also limited by the receive windows.
+    // window for each flow. The receive windows also limit this number.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();

@@ -63,8 +63,8 @@ fn nothing_is_said_where_phases_do_not_matter() {
         "[[flows]]\ncc = \"cubic\"",
         "[[flows]]\ncc = \"cubic\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Mbit\"",
         "[[flows]]\ncc = \"reno\"\nstop = \"20s\"\n[[flows]]\ncc = \"reno\"\nstart = \"20s\"",
-        // The sum of both flows' windows is 1000 segments. They fit into a FIFO with the default
-        // limit.
+        // Together, the windows of both flows are 1000 segments. These segments fit into a FIFO
+        // with the default limit.
         "[tcp]\nrwnd = \"724000b\"\n[[flows]]\ncc = \"cubic\"\ncount = 2",
         "[[flows]]\ncc = \"cubic\"\nbytes = \"724000b\"\ncount = 2",
     ] {

@@ -1357,8 +1357,8 @@ fn long_values_are_not_cut_to_one() {
     assert_ne!(points[0].labels, points[1].labels);
 }
 
-/// Tests the estimated number of packets. It counts the packets that senders offer, up to the
-/// capacity of the links.
+/// Tests the estimated number of packets. The estimate counts the packets that senders offer, up to
+/// the capacity of the links.
 #[test]
 fn packets_of_a_run() {
     let packets = |set: &[(&str, &str)]| {

@@ -47,7 +47,8 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// When the client connected, in ns. When the client finished, in ns. `None` before that.
+    /// The time at which the client connected or, once it has finished, the time at which it
+    /// finished, in ns.
     since_ns: u64,
     /// The last packet of a response may be shorter than a full packet. This is the sum of the
     /// differences for responses completed since the warm-up, in bytes.

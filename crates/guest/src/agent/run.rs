@@ -1,4 +1,4 @@
-//! The main loop. The main loop starts and stops flows, runs sources, and takes samples.
+//! The main loop. It starts and stops flows, runs sources, and takes samples.
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the

@@ -450,7 +450,8 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads all available messages. Each gets `size` bytes of the buffer. Returns their lengths.
+    /// Reads all available messages. Each message gets `size` bytes of the buffer. Returns their
+    /// lengths.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),

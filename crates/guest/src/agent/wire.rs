@@ -89,8 +89,8 @@ impl Wire {
         self.waiting.drain(..with).take(count)
     }
 
-    /// From the first `before` packets, moves the packets of this lane to `overtaken`. They were
-    /// lost, because a later packet of the lane has left.
+    /// From the first `before` packets, moves the packets of this lane to `overtaken`. These
+    /// packets were lost, because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;
         while place < before {
@@ -105,8 +105,8 @@ impl Wire {
     }
 
     /// At the end of the run, returns the lost packets that no later packet has overtaken. `queued`
-    /// is the number of packets in the wire's netem, as netem reports it. These are the newest
-    /// packets.
+    /// is the number of packets in the wire's netem, as netem reports it. The packets in netem are
+    /// the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
             // If the queue discipline lets packets overtake, it holds only the newest packet of

@@ -13,9 +13,9 @@ use super::kits::{ACCURATE_ECN, Kits};
 use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
-/// Returns the module that replaces Linux's own congestion control, if any. It is the module that
-/// the scenario names. Otherwise it is tailback's own module, if Linux does not have the flow's
-/// options.
+/// Returns the module that replaces Linux's own congestion control, if any. If the scenario names a
+/// module, returns this module. Otherwise returns tailback's own module if Linux does not have the
+/// flow's options.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,

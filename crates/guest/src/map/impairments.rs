@@ -211,8 +211,8 @@ fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
         })
 }
 
-/// Returns the arguments of an impairment's qdisc, each with the time from which they apply. They
-/// include the changes by events.
+/// Returns the arguments of an impairment's qdisc, each with the time from which they apply. The
+/// arguments include changes by events.
 fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Time, String)> {
     let impairment = &plan.links[link].impairments[place];
     let mut words = timeline(impairment, netem);

@@ -78,7 +78,7 @@ pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     refusals
 }
 
-/// Returns the names of the kernel modules that a plan needs. These are the modules that the
+/// Returns the names of the kernel modules that a plan needs. A plan needs the modules that the
 /// scenario names, and tailback's own modules for options that Linux does not have.
 pub fn modules(plan: &Plan) -> BTreeSet<&str> {
     let queues = plan.links.iter();

@@ -161,9 +161,9 @@ pub(super) fn changed(
     face.spell_changed(before, after, rate).words
 }
 
-/// Returns the module that replaces Linux's queue discipline on a link. This is the module that the
-/// scenario names. If the scenario names no module, returns a tailback module if Linux does not
-/// support the kind or one of its options.
+/// Returns the module that replaces Linux's queue discipline on a link. If the scenario names a
+/// module, returns this module. If it does not name a module, returns a tailback module if Linux
+/// does not support the kind or one of its options.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;

@@ -4,8 +4,8 @@ use super::{Parsed, Reader};
 use crate::check::{Action, Expression, Statement};
 use crate::script::What;
 
-/// Largest number of operands and brackets of an expression. It bounds the recursion when the
-/// expression is parsed, evaluated and dropped.
+/// Largest number of operands and brackets of an expression. This limit bounds the depth of
+/// recursion when the expression is parsed, evaluated and dropped.
 const MOST_PARTS: u32 = 500;
 
 impl Reader {

@@ -133,8 +133,9 @@ pub struct SlowStart {
     pub srtt_ns: u64,
     /// The smallest RTT until then, in ns.
     pub min_rtt_ns: u64,
-    /// Number of segments lost because slow start overshot. It counts the segments lost until slow
-    /// start ended, and the segments that were in flight at that time and were lost later.
+    /// Number of segments lost because slow start overshot. The number includes the segments lost
+    /// until slow start ended, and the segments that were in flight at that time and were lost
+    /// later.
     pub lost: u64,
     /// Whether `lost` is final. It becomes final when the recovery ends, or when all segments that
     /// were in flight at the end of slow start are acknowledged.

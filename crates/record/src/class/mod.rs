@@ -1,5 +1,6 @@
-//! Computes the statistics of each class of flows. They describe the traffic of the class's flows
-//! and sources at the first link of their route, in total and per interval.
+//! Computes the statistics of each class of flows. The statistics describe the traffic of the
+//! class's flows and sources at the first link of their route. They cover the measured time as a
+//! whole, and each interval.
 //!
 //! A sample covers one interval. The first interval begins at the end of the warm-up. If the last
 //! interval is incomplete, it has no sample.

@@ -1,5 +1,5 @@
-//! Finds points of a sweep that describe the same run. They are errors, because the run would be
-//! counted twice.
+//! Finds points of a sweep that describe the same run. Such points are errors, because their run
+//! would be counted twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

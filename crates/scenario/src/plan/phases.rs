@@ -2,8 +2,8 @@
 //!
 //! Without random delays, packets reach a full FIFO at fixed offsets from the times at which
 //! packets leave it. These offsets depend on the round-trip times modulo the time that the link
-//! needs for a packet. They decide which packets are dropped (Floyd and Jacobson, "On traffic phase
-//! effects in packet-switched gateways", 1992).
+//! needs for a packet. The offsets determine which packets are dropped (Floyd and Jacobson, "On
+//! traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};

@@ -209,7 +209,7 @@ impl Downloads {
 }
 
 /// Returns the modification time of a file if its content is correct. Otherwise returns what is
-/// wrong with it.
+/// wrong with the file.
 fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     let found = fs::symlink_metadata(path).map_err(|_| "is not there".to_owned())?;
     if !found.is_file() {

@@ -259,10 +259,10 @@ impl Layout {
     }
 }
 
-/// Returns the tc filters of a device: they apply `action` to accepted packets and drop all others.
-/// They compare addresses, protocol and hardware address. A packet with a wrong hardware address
-/// must be dropped here. The destination would also drop the packet, but the packet would already
-/// have used capacity of the links.
+/// Returns the tc filters of a device. The filters apply `action` to accepted packets and drop all
+/// others. They compare addresses, protocol and hardware address. A packet with a wrong hardware
+/// address must be dropped here. The destination would also drop the packet, but the packet would
+/// already have used capacity of the links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
