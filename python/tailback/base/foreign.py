@@ -146,7 +146,7 @@ def quoted(text: object, most: int = 60) -> str:
 
 
 def _harmless(c: str) -> bool:
-    # Escape characters that are not printable: controls, and characters that reorder or hide text.
+    # Escape control characters, and characters that reorder or hide text.
     # Unicode spaces of other widths are harmless.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 

@@ -76,8 +76,8 @@ def cores() -> int:
 def memory_available() -> int | None:
     """Return how many more bytes of memory this process can use without swapping.
 
-    Three limits apply: those of the machine, the container and the process. The
-    smallest one counts.
+    The result is the smallest of three limits, which are set by the machine, the
+    container and the process.
     """
     found = [m for m in (_of_machine(), _of_container(), _of_process()) if m is not None]
     return min(found, default=None)

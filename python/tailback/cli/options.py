@@ -50,7 +50,7 @@ _trust_option = click.option(
 
 
 def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that disable parts of the guests' sandbox."""
+    """Add the options that disable parts of the sandbox for guests."""
     return _unconfined_option(_trust_option(command))
 
 

@@ -373,7 +373,7 @@ class HarmTo(Asked):
     """Values that stop the competitor from sending, for the run with the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return three jobs for each incumbent: alone, beside another incumbent, and beside the
+        """Return three jobs for each incumbent: alone, with another incumbent, and with the
         subject."""
         made = {}
         for name in self._names(request):
@@ -387,8 +387,8 @@ class HarmTo(Asked):
         return made
 
     def command(self, subject: Subject, request: Request) -> str:
-        """Return the command that runs the first incumbent beside the tested algorithm and without
-        it."""
+        """Return the command that runs the first incumbent with and without the tested
+        algorithm."""
         base = {self.incumbent_at: self.incumbents[0]} if self.incumbent_at else {}
         values = {**self.always(request), **base, **self.placed(subject)}
         command = run_command(self.scenario, values, self.count(request), request)

@@ -124,8 +124,9 @@ def lowest_share(run: Run) -> float | None:
 
 
 def series(run: Run, quantity: str, name: str = "subject") -> list[tuple[float, float]]:
-    """Return the recorded series of the first flow with this name. Each entry is a pair of a time
-    in s and a value.
+    """Return the recorded series of the first flow with this name.
+
+    Each entry is a pair of a time (in seconds) and a value.
     """
     import polars as pl
 

@@ -126,8 +126,11 @@ def _at(file: str, text: str, key: str, message: str, help_: str) -> Located:
 
 
 def _absolute(entry: Mapping[str, Any], folder: Path) -> dict[str, Any]:
-    """Return the entry with absolute paths of files and root folders. Relative paths would be wrong
-    in the sections' scenarios, which are in another folder."""
+    """Return the entry with absolute paths of files and root folders.
+
+    Relative paths would be wrong in the scenarios of sections, which are in another
+    folder.
+    """
     whole = dict(entry)
     if "files" in whole:
         whole["files"] = [str((folder / name).absolute()) for name in whole["files"]]

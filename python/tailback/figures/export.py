@@ -27,8 +27,8 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
     """
     with alt.data_transformers.enable("default", max_rows=MAX_ROWS):
         # Skip Altair's check of the whole specification, because the check takes as long as all
-        # other work together. Altair and Vega report errors of a chart anyway when it is built and
-        # drawn.
+        # other work together. Altair and Vega also report errors of a chart when it is built
+        # and drawn.
         options: dict[str, Any] = (
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )

@@ -122,8 +122,10 @@ def over_numbers(rows: Sequence[Row], x: FacetAxis, y: FacetAxis, of: Panels) ->
 def over_names(
     rows: Sequence[Row], names: Sequence[str], x: FacetAxis, of: Panels, *, width: int = 0
 ) -> Drawn:
-    """Draw dots with intervals beside names. Rows have the keys panel, series, name, y, low and
-    high."""
+    """Draw dots with intervals in rows that are labelled with names.
+
+    Rows have the keys panel, series, name, y, low and high.
+    """
     wide, _, columns = _size(of, "")
     several = len(of.series) > 1
     y: Spec = {

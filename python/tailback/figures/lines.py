@@ -30,9 +30,9 @@ class LinePanel:
     high: str | None = None
     scale: Literal["linear", "log"] = "linear"
     domain: tuple[float, float] | None = None
-    #: Horizontal lines: the value and label of each.
+    #: The value and label of each horizontal line.
     rules: Sequence[tuple[float, str]] = ()
-    #: Published points: columns x, series and y, named as in the frame.
+    #: Published points, with the columns x, series and y, named as in the frame.
     published: pl.DataFrame | None = None
     published_label: str = "published"
     height: int = 200

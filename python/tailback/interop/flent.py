@@ -67,8 +67,9 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The files' hashes are correct, so the files were not changed after the run. A program
-            # other than tailback must have written them.
+            # The hashes of the files are correct, so the files were not changed
+            # after the run. A program other than tailback must have written
+            # them.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,

@@ -83,7 +83,7 @@ class DataFile:
 
     @property
     def step(self) -> float:
-        """Time between two samples, seconds."""
+        """The time (in seconds) between two samples."""
         return float(self.metadata["STEP_SIZE"])
 
     @cached_property

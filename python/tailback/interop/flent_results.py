@@ -74,7 +74,7 @@ class FlentRun(foreign.ForeignRun):
         }
 
     def _measured(self) -> float:
-        """The time from the end of the warm-up to the last sample, seconds."""
+        """The time (in seconds) from the end of the warm-up to the last sample."""
         ends = [self.file.throughput(flow)[-1].end for flow in self.file.flows]
         return float(max(0.0, round(max(ends) - self.file.origin - self.warmup_s, 3)))
 

@@ -126,8 +126,8 @@ def check_programs(kit: Kit) -> None:
     """For a scenario with programs, raise `InputError` unless this machine supports all layers of
     isolation.
 
-    The rule is stricter than for modules, because programs are more often untrusted code. The
-    environment variable that `TRUST` names allows programs nevertheless.
+    The rule is stricter than for modules, because programs are more often untrusted
+    code. The environment variable that `TRUST` names allows programs on any machine.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
@@ -200,9 +200,8 @@ def command(
 
 
 def mode(kit: Kit) -> str:
-    """Return how the kernel intercepts system calls of the guest's processes: with seccomp, or in
-    older releases with ptrace.
-    """
+    """Return how the kernel intercepts system calls of the guest's processes, which is `seccomp`,
+    or `ptrace` in older releases."""
     return "seccomp" if releases.of(kit.version) >= releases.SECCOMP else "ptrace"
 
 

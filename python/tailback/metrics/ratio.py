@@ -30,7 +30,7 @@ def ratio(summary: Mapping[str, Any], one: str, other: str) -> float | None:
 def _first_two(summary: Mapping[str, Any]) -> float | None:
     groups = _groups(summary["flows"])
     if len(groups) < 2:
-        # If the flows form fewer than two groups, count the programs, too.
+        # If the flows form fewer than two groups, also use the programs.
         groups = _groups(parts.flows(summary))
     return ratio(summary, groups[0], groups[1]) if len(groups) == 2 else None
 

@@ -1,4 +1,4 @@
-"""Places charts next to and below one another, with `a | b` and `a & b`, and shows them without a
+"""Combines charts horizontally with `a | b` and vertically with `a & b`, and shows them without a
 network.
 
 Altair can compose only charts without a configuration. The configuration of a figure

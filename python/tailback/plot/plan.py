@@ -27,8 +27,10 @@ ROLES = ("x", "series", "column", "row")
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """The options that a user gave for a figure. `resolve` chooses the other options to suit the
-    sweep."""
+    """The options that a user gave for a figure.
+
+    `resolve` chooses all other options to suit the sweep.
+    """
 
     x: str | None = None
     y: str | None = None

@@ -312,7 +312,7 @@ def over_time(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
 
 
 def _drained(plan: PlotPlan, rows: pl.DataFrame) -> pl.DataFrame:
-    """Convert backlogs in bytes to the time in ms that the link needs to send them."""
+    """Convert backlogs (in bytes) to the time (in ms) that the link needs to send them."""
     import polars as pl
 
     steps: dict[str, list[Any]] = {"run": [], "part": [], "time_ns": [], "rate": []}

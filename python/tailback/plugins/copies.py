@@ -109,7 +109,8 @@ def _load(name: str, path: Path, crates: Sequence[Crate]) -> ModuleType:
 
 
 def placed(text: str) -> str:
-    """Return a message of a copy, with the plugins' folders in place of paths in the workspace."""
+    """Return a message of a copy, with paths in the workspace replaced by the folders of
+    plugins."""
     return _IN_WORKSPACE.sub(r"\1/", text)
 
 

@@ -68,7 +68,7 @@ def build(crates: Sequence[Crate]) -> Path:
 
 
 def test(crates: Sequence[Crate]) -> list[str]:
-    """Run the plugins' own tests, and return cargo's output."""
+    """Run the tests in the plugins, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
         # Also name the combining package, because cargo then reuses the engine compiled for it.
@@ -217,7 +217,7 @@ CUSTOM = 'getrandom_backend="custom"'
 
 
 def _flags(crates: Sequence[Crate]) -> list[str]:
-    """Return cargo's options for the plugins' source of randomness."""
+    """Return cargo's options for the source of randomness of plugins."""
     if not any(crate.own_randomness for crate in crates):
         return []
     # cargo adds these flags to those in its configuration files. If RUSTFLAGS is set, it ignores
@@ -249,8 +249,8 @@ QUIET = re.compile(
 
 
 def diagnostics(crates: Sequence[Crate], lines: Sequence[str]) -> str:
-    """Return the output of rustc and of tests, with the users' folders in place of workspace
-    paths."""
+    """Return the output of rustc and of tests, with workspace paths replaced by the user's
+    folders."""
     text = "\n".join(line for line in lines if not QUIET.fullmatch(line)).strip("\n")
     text = re.sub(r"\n{3,}", "\n\n", text)
     for crate in crates:

@@ -19,14 +19,13 @@ Status = Literal["pass", "miss", "info"]
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about the runs of a figure or table, which the report prints next to the figure or
-    table."""
+    """Facts about the runs of a figure or table, printed next to that figure or table."""
 
     #: Number of runs.
     runs: int = 0
     #: Number of seeds of each sweep point.
     seeds: int = 0
-    #: Simulated time of a run, s. If the time differs between runs, this is a text.
+    #: The simulated time (in seconds) of a run. If the time differs between runs, this is a text.
     duration: str = ""
     #: When the measured time begins, as text with a unit.
     warmup: str = ""

@@ -330,8 +330,8 @@ def _execute(
                     pass
                 else:
                     if run.run_id in failures:
-                        # This run was abandoned and counted as failed, but it has finished
-                        # nevertheless.
+                        # This run was abandoned and counted as failed, but it has
+                        # finished after all.
                         continue
                     done += 1
                     active.pop(run.run_id, None)

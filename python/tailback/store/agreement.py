@@ -1,8 +1,9 @@
 """Checks that the index of a sweep agrees with the manifests of its runs.
 
-An index contains a hash of itself, but someone who edits the index can recompute the hash. Runs
-that were exchanged in the index are detected nevertheless. The sweep's id is a hash of the run ids,
-and each manifest contains the swept values.
+An index contains a hash of itself, but someone who edits the index can
+recompute the hash. This check detects runs that were exchanged in the index.
+The sweep's id is a hash of the run ids, and each manifest contains the swept
+values.
 """
 
 from __future__ import annotations

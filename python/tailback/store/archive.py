@@ -90,7 +90,7 @@ class _Sizes:
         self._known: dict[str, int] = {}
 
     def of(self, run_ids: Iterable[str]) -> dict[str, int]:
-        """Return the size of the files of each run, bytes. The size of a missing run is 0."""
+        """Return the total size (in bytes) of each run's files. The size of a missing run is 0."""
         wanted = dict.fromkeys(run_ids)
         unknown = [run_id for run_id in wanted if run_id not in self._known]
         threads = min(frames.READERS, machine.cores())

@@ -88,8 +88,11 @@ def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.
 def each_merged(
     groups: Sequence[Sequence[StoredRun]], quantity: str, *, link: str | None
 ) -> Iterator[pl.DataFrame]:
-    """Yield the result of `merged` for each group of runs. Groups are read together, because
-    reading each by itself takes several times as long."""
+    """Yield the result of `merged` for each group of runs.
+
+    Groups are read together, because reading each group separately takes several times
+    as long.
+    """
     import polars as pl
 
     by = ["group", "lower", "width"]

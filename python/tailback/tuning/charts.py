@@ -36,8 +36,10 @@ def _shape(kinds: Sequence[str] = KINDS) -> alt.Shape:
 
 
 def fronts(tuning: Tuned) -> Chart:
-    """Draw all candidates in a panel for each pair of goals. With one goal, draw its value for each
-    candidate in turn."""
+    """Draw all candidates in a panel for each pair of goals.
+
+    With one goal, draw its value for each candidate, in the order of the candidates.
+    """
     goals = tuning.plan.goals
     pairs = list(itertools.combinations(goals, 2))
     if not pairs:

@@ -120,7 +120,7 @@ class Range:
         if self.whole:
             return f"{int(number)}{self.unit}" if self.unit else int(number)
         if number.is_integer() and not self.unit and abs(number) < 2**53:
-            # A path that accepts fractions accepts whole numbers, too, but not the reverse.
+            # A path that accepts fractions also accepts whole numbers, but not the other way round.
             return int(number)
         kept = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         return f"{_plain(kept)}{self.unit}" if self.unit else kept

@@ -45,8 +45,10 @@ def _literal(word: str) -> object:
 
 
 def _without_sweep(source: str) -> str:
-    """Return a scenario without its sweep. If the sweep is not a section of its own, write the
-    whole scenario again."""
+    """Return a scenario without its sweep.
+
+    If the sweep does not have its own section, write the whole scenario again.
+    """
     kept, inside = [], False
     for line in source.splitlines():
         if _TABLE.match(line):

@@ -1,4 +1,4 @@
-"""Finds out why the engines' results for a scenario differ by more than a limit.
+"""Finds out why the results of both engines for a scenario differ by more than a limit.
 
 One of four checks gives the cause. First: the engines differ if identical flows are compared one by
 one, but agree if the flows are sorted by throughput. In this case, chance decides which flow is
@@ -66,8 +66,11 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss. Run neighbours of the scenarios, and store their runs with the
-    scenarios' runs."""
+    """Return the cause of each miss.
+
+    Run neighbours of the scenarios, and store these runs with the runs of the
+    scenarios.
+    """
     causes = [_alone(miss) for miss in misses]
     left = {m.cell.id: m.cell for m, c in zip(misses, causes, strict=True) if c is None}
     near = neighbours(list(left.values()), ran, options, stored=stored)

@@ -1,8 +1,8 @@
 """Compares both engines in each scenario of the grid. A scenario (`Cell`) is a combination of
 flows, queue, rate and RTT.
 
-Every number is a mean over seeds. The noise of a number is the half-width of the 95 % confidence
-interval of the difference of the engines' means (Welch).
+Every number is a mean over seeds. The noise of a number is the half-width of the 95 %
+confidence interval of the difference between the means of both engines (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
 number of flows. Flows that the scenario does not distinguish count as identical. They are compared
@@ -287,7 +287,7 @@ def _signals(summary: Summary) -> float | None:
 
 
 def _completion(summary: Summary) -> float | None:
-    """Return the mean time from connect to last byte over all requests, ms."""
+    """Return the mean time (in ms) from connect to last byte over all requests."""
     bins = [
         size
         for source in summary.get("traffic", ())

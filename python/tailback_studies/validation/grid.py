@@ -57,8 +57,9 @@ class GridQueue:
 
     @property
     def point(self) -> tuple[float, float]:
-        """The rate in bit/s and the round-trip time in s of a fixed scenario. If the rate has
-        steps, this is the rate at the start.
+        """The rate (in bit/s) and the round-trip time (in seconds) of a fixed scenario.
+
+        If the rate has steps, this is the rate at the start.
         """
         with self.file.open("rb") as file:
             scenario = tomllib.load(file)
@@ -95,7 +96,8 @@ MIXED = (*ALONE, ("reno", "cubic"))
 # DCTCP runs in queues that mark. It also runs in one queue that does not mark, in which DCTCP
 # behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
-# Flows without ECN beside DCTCP. WRED has separate curves for packets with and without ECN.
+# Flows without ECN that compete with DCTCP. WRED has separate curves for packets with
+# and without ECN.
 WEIGHTED = (("reno",), ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"), ("reno", "reno"))
 TWINS = (("reno", "reno"), ("cubic", "cubic"))
 # 2, 8 and 64 flows, for fair queues.
@@ -111,7 +113,7 @@ COUPLED = (
 # Accurate ECN, for senders that respond to each mark or once per round trip.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
-# Short connections, alone and beside a long flow.
+# Short connections, alone and in competition with a long flow.
 BESIDE = ((), ("cubic",))
 
 # Flows for high rates. At these rates, most packets in flight may be lost in one round trip.

@@ -39,7 +39,7 @@ class Limit:
         return measure.error_of_rate if self.of == "capacity" else measure.error
 
     def within(self, measure: Measure) -> bool:
-        """Return whether the difference of the engines' means is within the limit."""
+        """Return whether the difference between the means of both engines is within the limit."""
         near = not measure.logarithmic and abs(measure.absolute) <= self.absolute
         return abs(self.error(measure)) <= self.relative or near
 

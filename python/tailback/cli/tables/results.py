@@ -248,7 +248,7 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Return the warnings of the guests' kernels in the order of the runs. Also return for each
+    """Return the warnings of guest kernels in the order of the runs. Also return for each
     warning how many runs had it.
     """
     counts: dict[str, int] = {}

@@ -85,7 +85,7 @@ class PacketTrace:
 
     @property
     def first_s(self) -> float:
-        """The end of the first interval in which a packet arrived, seconds."""
+        """The end (in seconds) of the first interval in which a packet arrived."""
         return next((at for at, sent in zip(self.times, self.sent, strict=True) if sent > 0), 0.0)
 
     def index(self, at: float) -> int:

@@ -2,7 +2,7 @@
 
 Each point represents one second. The coordinates of a point are the mean queue delay divided by the
 smallest round trip, and the payload that the flows delivered in order. An ellipse is a contour of
-the two-dimensional Gaussian with the points' mean and covariance. It encloses 68 % of the
+the two-dimensional Gaussian with the mean and covariance of the points. It encloses 68 % of the
 Gaussian's probability.
 """
 

@@ -1,4 +1,4 @@
-"""RFC 7928 section 5.1.2: short flows beside a long flow."""
+"""RFC 7928 section 5.1.2: short flows that compete with a long flow."""
 
 from __future__ import annotations
 

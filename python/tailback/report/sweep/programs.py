@@ -1,4 +1,4 @@
-"""Shows the measurements of programs next to the measurements of the network.
+"""Compares the measurements of programs with the measurements of the network.
 
 Figures show QUIC logs, the kernel's tcp_info, and RTTs computed from packets. Tables list 5-tuples
 and files written by programs.

@@ -26,8 +26,7 @@ MAX_SAMPLES = 2400
 
 
 def figures(groups: Sequence[Sequence[Run]], facts: Facts) -> list[Block]:
-    """Draw the first run of the first, the middle and the last sweep point, as far as they
-    exist."""
+    """Draw the first run of the first, the middle and the last sweep point, if these exist."""
     if len(groups) < 2:
         chosen = {"": groups[0][0]} if groups else {}
     else:

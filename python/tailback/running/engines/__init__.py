@@ -42,7 +42,7 @@ class Engine(Protocol):
         """Estimate the memory of a run in bytes."""
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time in s of a run, from the packets over all its links."""
+        """Estimate the CPU time of a run (in seconds) from the number of packets on all links."""
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:
         """Run one sweep point and store its folder."""

@@ -161,7 +161,7 @@ class Kernel:
         return (self._memory_mib + confine.SPARE_MIB) << 20
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time in s of a run, from the packets over all its links."""
+        """Estimate the CPU time of a run (in seconds) from the number of packets on all links."""
         return BOOT_S + packets * PACKET_S
 
     @cached_property

@@ -34,7 +34,7 @@ class Sim:
         return point.memory
 
     def cpu_s(self, packets: int) -> float:
-        """Estimate the CPU time in s of a run, from the packets over all its links."""
+        """Estimate the CPU time of a run (in seconds) from the number of packets on all links."""
         return packets * PACKET_S
 
     def run(self, scenario: Scenario, index: int, store: Store, control: Control) -> None:

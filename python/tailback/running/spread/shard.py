@@ -2,7 +2,7 @@
 
 Every process computes the same division without communication. Runs are assigned in the order of
 estimated cost, the most expensive first. Each run is assigned to the shard with the lowest cost so
-far. Stored runs are assigned, too.
+far. Stored runs are also assigned.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
 
 
 def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
-    """Return the number and the mean base RTT in ms of the flows of each class, from a canonical
+    """Return the number of flows and their mean base RTT (in ms) for each class of a canonical
     sweep point."""
     by_class: dict[str, list[float]] = {}
     for flow in canonical["flows"]:

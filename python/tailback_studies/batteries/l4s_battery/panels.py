@@ -205,7 +205,7 @@ class Panels:
         )
 
     def delay(self) -> list[ReportFigure]:
-        """Return the figures of the packets' queue delay."""
+        """Return the figures of the queue delay of packets."""
         return self._figure(
             "delay",
             "Queue delay",
@@ -217,7 +217,7 @@ class Panels:
         )
 
     def window(self) -> list[ReportFigure]:
-        """Return the figures of the long flows' windows, computed as rate times delay."""
+        """Return the figures of the windows of long flows, computed as rate times delay."""
         return self._figure(
             "window",
             "Window",
@@ -272,7 +272,7 @@ class Panels:
         )
 
     def completions(self) -> list[ReportFigure]:
-        """Return the figures of short flows' completion times, at one round-trip time."""
+        """Return the figures of the completion times of short flows, at one round-trip time."""
         rtts = [p.at.l_rtt for p in self.points]
         rtt = 10.0 if 10.0 in rtts else next(iter(rtts), None)
         points = [p for p in self.points if p.at.l_rtt == rtt]

@@ -63,8 +63,10 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Return pairs of a delay in ms and the percentage of packets that waited longer, with `steps`
-    pairs per decade."""
+    """Return `steps` pairs per decade.
+
+    Each has a delay (in ms) and the percentage of packets that waited longer.
+    """
     frames = [
         run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))
         for run in view.runs

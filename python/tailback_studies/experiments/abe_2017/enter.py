@@ -71,7 +71,7 @@ def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float,
     """Return how many seconds after the second flow's entry Jain's index reaches the goal, and
     whether it ever does. The index is computed from bytes delivered since the entry.
 
-    `samples` has both flows' delivered bytes, if already read.
+    `samples` has the delivered bytes of both flows, if they were already read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:

@@ -43,7 +43,7 @@ DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
 }
-#: Round-trip times of the experiments with one flow, ms.
+#: Round-trip times (in ms) of the experiments with one flow.
 RTTS = (10, 20, 40, 80, 160, 320)
 
 

@@ -23,7 +23,7 @@ CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
 #: Round-trip times in ms for reductions after slow start.
 RTTS = (40, 80, 160)
-#: Target delay of the queue, ms.
+#: Target delay of the queue in ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
 #: Size in segments of a flow that reaches congestion avoidance.
 LONG = 2500
@@ -45,12 +45,12 @@ class ShortPoint:
 
     @property
     def lucky(self) -> list[float]:
-        """Completion times in s of flows that ended before their first mark."""
+        """Completion times (in seconds) of flows that ended before their first mark."""
         return [seconds for seconds, marked in self.flows if not marked]
 
     @property
     def unlucky(self) -> list[float]:
-        """Completion times in s of flows that were marked."""
+        """Completion times (in seconds) of flows that were marked."""
         return [seconds for seconds, marked in self.flows if marked]
 
 

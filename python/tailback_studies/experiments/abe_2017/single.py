@@ -78,7 +78,7 @@ class SinglePoint:
     throughput: Estimate
     #: Gain in throughput over the standard factor. None for the standard factor.
     gain: Estimate
-    #: Percentiles of the queue delay, ms.
+    #: Percentiles of the queue delay in ms.
     delay: Mapping[str, float | None]
     #: Window at reductions, in bandwidth-delay products.
     x: float | None

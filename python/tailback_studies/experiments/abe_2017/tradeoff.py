@@ -43,7 +43,7 @@ class TradeoffPoint:
     gain: float
     #: Share of its throughput that a standard flow loses to a competitor with ABE.
     loss: float
-    #: Mean queue delay of the flow alone, ms.
+    #: Mean queue delay (in ms) of the flow alone.
     delay_ms: float
     delay_p99_ms: float
     #: Seconds until an entering flow reaches its fair share.

@@ -1,4 +1,5 @@
-"""Repeats heistp/ccafct (2020), which measures flow completion times beside a competitor."""
+"""Repeats heistp/ccafct (2020), which measures flow completion times in competition with another
+flow."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
 
 
 def times_ms(stored: CcafctStored, row: CcafctRow) -> list[float]:
-    """Return the completion times of a row's requests, in the order of the requests, ms."""
+    """Return the completion times (in ms) of a row's requests, in the order of the requests."""
     import polars as pl
 
     own = pl.col("flow") == source_of(row.competitor)
@@ -180,7 +180,7 @@ def entries(
     rows: Sequence[CcafctRow], results: Mapping[int, Iterable[CcafctStored]]
 ) -> list[CcafctEntry]:
     """Return the values of these published rows, in the order of the publication. `results` has the
-    runs of each round-trip time. Harm is computed for each seed, then averaged."""
+    runs of each round-trip time. Harm is computed for each seed, and the values are averaged."""
     stored = {rtt: list(runs) for rtt, runs in results.items()}
     by_row = {
         row: {run.seed: times_ms(run, row) for run in stored.get(row.rtt_ms, [])} for row in rows

@@ -21,7 +21,7 @@ from tailback_studies.reproduction import sources
 
 #: Bandwidth-delay product in the paper, bytes (10 Mbit/s x 25 ms).
 BDP = 31_250
-#: Size of a frame, bytes.
+#: Size of a frame in bytes.
 FRAME = 1_500
 #: Values of Min_Thresh_Reno in BDP in Table I, as named in scenario files and as numbers.
 ROWS: tuple[tuple[str, float], ...] = (

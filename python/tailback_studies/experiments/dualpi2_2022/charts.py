@@ -1,4 +1,4 @@
-"""Draws published values beside measured values. The x axis lists the runs."""
+"""Draws published and measured values side by side. The x axis lists the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws the published statistics and ratios beside the measured statistics and ratios."""
+"""Draws published and measured statistics and ratios side by side."""
 
 from __future__ import annotations
 

@@ -87,14 +87,14 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-#: Round-trip times of the flow with ECN and of the flow without ECN, ms. 0 means that there is no
-#: such flow.
+#: Round-trip times (in ms) of the flow with ECN and of the flow without ECN. 0 means
+#: that there is no such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
-#: UDP rates in overload, Mbit/s of payload, and number of TCP flows in each class (`s5`).
+#: UDP payload rates (in Mbit/s) in overload, and the number of TCP flows in each class (`s5`).
 UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
-#: Base round-trip time in overload, ms.
+#: Base round-trip time (in ms) in overload.
 OVERLOAD_RTT = 10
 #: Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
 #: the class of the UDP flow. The published percentiles of the rate per flow show how many send. If
@@ -102,7 +102,7 @@ OVERLOAD_RTT = 10
 #: and a P75 of 5/3 of the mean, so three of the five flows send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
-#: key is the rate of UDP in L and in C, Mbit/s.
+#: key is the rate (in Mbit/s) of UDP in L and in C.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
@@ -112,12 +112,12 @@ class Run:
     UDP."""
 
     archive: Archive
-    #: Round-trip times, ms. 0 means that there is no such flow.
+    #: Round-trip times in ms. 0 means that there is no such flow.
     rtt_ecn: int
     rtt_nonecn: int
     #: Number of TCP flows in each class.
     flows: int = 1
-    #: UDP rate in the class with ECN and in the class without ECN, Mbit/s of payload.
+    #: UDP payload rate (in Mbit/s) in the class with ECN and in the class without ECN.
     udp: tuple[int, int] = (0, 0)
 
     @property

@@ -191,7 +191,9 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether unpatched Linux can execute this run in place of the authors' kernel.
+    """Return whether unpatched Linux can execute this run instead of the kernel that the authors
+    used.
+
     Unpatched Linux does not have Prague.
     """
     return run.archive.aqm in STOCK
@@ -279,7 +281,7 @@ def _of_class(
 def _rate(
     case: DualPi2Case, entry: Mapping[str, Any], stored: DualPi2Stored
 ) -> dict[str, float | None]:
-    """Return statistics of the rate per flow and second, byte/s. Idle flows count as 0."""
+    """Return statistics of the rate (in byte/s) per flow and second. Idle flows count as 0."""
     samples = entry["samples"]
     if case.whose == "udp":
         # Use the class's link utilisation, because flow rates exist only for TCP.
@@ -293,7 +295,7 @@ def _rate(
 
 
 def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
-    """Return the samples of the rate of every flow in a class, one per second, Mbit/s."""
+    """Return the samples of the rate (in Mbit/s) of every flow in a class, one per second."""
     import polars as pl
 
     names = pl.col("flow").str.replace(r"/\d+$", "")
@@ -303,7 +305,7 @@ def _rates(entry: Mapping[str, Any], stored: DualPi2Stored) -> list[float]:
 
 
 def _capacity() -> float:
-    """Return the link's rate in overload runs, bit/s."""
+    """Return the link's rate (in bit/s) in overload runs."""
     text: str = scenario(__package__, OVERLOAD)["bottleneck"]["rate"]
     return float(text.removesuffix("Mbit")) * 1e6
 
@@ -335,7 +337,7 @@ def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | 
 
 
 def _together(names: Sequence[str], stored: DualPi2Stored) -> list[float]:
-    """Return the sum of the classes' utilisations, by second."""
+    """Return the total utilisation by these classes, for each second."""
     import polars as pl
 
     wanted = [f"class.{name}.utilisation" for name in names]

@@ -42,8 +42,10 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Return whether this run has Prague with the shortest RTT beside a flow in C. The delay of C's
-    queue in such a run is unexplained."""
+    """Return whether in this run Prague with the shortest RTT competes with a flow in C.
+
+    The delay of C's queue in such a run is unexplained.
+    """
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
 

@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Published delays are multiples of this value, ms.
+#: Published delays are multiples of this value in ms.
 RESOLUTION_MS = 0.032768
 
 

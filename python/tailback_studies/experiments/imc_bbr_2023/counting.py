@@ -16,7 +16,7 @@ from tailback_studies.experiments.imc_bbr_2023.layout import BUFFERS, ImcRow, Pl
 
 #: Kernels on which the authors used iperf 3.1.3.
 COUNTS_THE_QUEUE = ("4.15",)
-#: Time during which the client sends, s.
+#: The time (in seconds) during which the client sends.
 SENDS_S = 60.0
 #: Time between samples of the queue and of the delivered bytes.
 INTERVAL = "50ms"
@@ -46,7 +46,7 @@ def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
 
 
 def drain_s(place: Place, queue_bytes: float) -> float:
-    """Return the time that the link needs to send `queue_bytes`, s."""
+    """Return the time (in seconds) that the link needs to send `queue_bytes`."""
     return 8 * queue_bytes / (1e6 * place.rate_mbit)
 
 

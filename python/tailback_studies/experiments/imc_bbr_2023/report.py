@@ -223,8 +223,8 @@ def _where(row: ImcRow) -> tuple[Value, Value, Value]:
 
 
 def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigure]:
-    """Draw heat maps of BBR's gain by rate and round-trip time, published beside measured, for each
-    buffer."""
+    """Draw heat maps of BBR's gain by rate and round-trip time, for each buffer, with published and
+    measured values side by side."""
     for buffer, limit in LIMITS.items():
         rows = []
         order = []

@@ -147,8 +147,8 @@ def _differences(comparison: Comparison, facts: Facts, name: str = "alone-differ
 
 
 def _why(made: Comparison, facts: Facts) -> list[Text | Table]:
-    """Count the differences by congestion control and queue, with their causes in the kernels'
-    sources."""
+    """Count the differences by congestion control and queue, with the causes that were found in the
+    source code of the kernels."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in made.cells:
         for other in made.others:

@@ -134,7 +134,8 @@ def _by_kernel(kernels: Sequence[str], results: Sequence[Results]) -> dict[str, 
 
 
 def section(bed: Bed, lead: str, facts: Facts) -> Section:
-    """Show the results of each kernel beside the published values, and the errors by quantity."""
+    """Compare the results of each kernel with the published values, and show the errors by
+    quantity."""
     return Section(bed.name, bed.name, [Text(lead), _nearer(bed, facts), _cells(bed, facts)])
 
 

@@ -76,7 +76,7 @@ def made(case: BothWaysCase) -> dict[str, Any]:
 
 
 def _rates(result: Results, name: str) -> list[float | None]:
-    """Return for each seed the total throughput of the flows in one direction, Mbit/s."""
+    """Return for each seed the total throughput (in Mbit/s) of the flows in one direction."""
     return [
         sum(
             flow["throughput_mbit"] or 0.0
@@ -88,8 +88,9 @@ def _rates(result: Results, name: str) -> list[float | None]:
 
 
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
-    """Return for each seed the probes' mean round-trip time in ms. It is the base RTT plus the
-    queueing delay of both directions.
+    """Return for each seed the mean round-trip time (in ms) of the probes.
+
+    It is the base RTT plus the queueing delay of both directions.
     """
     out: list[float | None] = []
     for run in result:

@@ -73,9 +73,11 @@ def against(
     within: float,
     columns: int = 2,
 ) -> Chart:
-    """Plot measured against published shares of the link's rate, %. The columns are panel, series,
-    published, measured and row. The solid line is equality, and the dashed lines are a fixed
-    distance from it."""
+    """Plot measured against published shares (in %) of the link's rate.
+
+    The columns are panel, series, published, measured and row. The solid line is
+    equality, and the dashed lines are a fixed distance from it.
+    """
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
         "series:N",

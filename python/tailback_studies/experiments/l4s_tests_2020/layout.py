@@ -11,7 +11,7 @@ from tailback_studies.reproduction.sources import published_rows
 WORDS = {"prague": "Prague", "cubic": "CUBIC", "reno": "Reno"}
 
 RATES_MBIT = (50, 10)
-#: Base round-trip times of the first and the second flow, ms.
+#: Base round-trip times (in ms) of the first and the second flow.
 RTTS_MS = ((10, 10), (20, 10), (20, 20), (80, 80), (80, 20), (160, 10))
 CCS = (
     ("prague", "prague"),

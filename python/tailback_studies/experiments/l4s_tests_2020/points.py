@@ -56,7 +56,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: End of a run and start of its measured time for each table, s. `--quick` uses the times of S6.
+#: For each table, the end of a run and the start of its measured time, both in seconds.
+#: `--quick` uses the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 

@@ -9,7 +9,7 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 RATE_MBIT = 100
-#: Packet size for converting buffers to packets, bytes.
+#: Packet size (in bytes) for converting buffers to packets.
 PACKET = 1500
 #: Marking threshold or target of all queues in ms, by base round-trip time in ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}

@@ -149,8 +149,9 @@ def _other(run: Summary) -> Summary:
 
 
 def _ended(run: Summary) -> float | None:
-    """Return when the program's client or server ended early, s. Return None if both ran until the
-    end of the run.
+    """Return the time (in seconds) at which the program's client or server ended early.
+
+    Return None if both ran until the end of the run.
     """
     if not run.get("programs"):
         return None

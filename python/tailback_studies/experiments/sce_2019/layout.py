@@ -91,9 +91,9 @@ class TableId:
 class Grid:
     """The rates (rows) and delays (columns) of a table."""
 
-    #: Rates of Cake, Mbit/s.
+    #: Rates of Cake in Mbit/s.
     rates: tuple[float, ...]
-    #: Sum of netem's delays in both directions, ms.
+    #: Sum (in ms) of netem's delays in both directions.
     delays: tuple[float, ...]
 
 

@@ -26,7 +26,7 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Round-trip time of the test bed without netem's delay, ms.
+#: Round-trip time (in ms) of the test bed without netem's delay.
 BASE_MS = 0.9
 #: Congestion controls of Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
@@ -58,9 +58,9 @@ class SceVariant:
     set: Mapping[str, Any] = field(default_factory=dict)
     #: Factor by which the length of each test is multiplied.
     stretch: float = 1.0
-    #: Length of every test, s. 0 for the publication's lengths.
+    #: Length of every test in seconds. 0 selects the publication's lengths.
     seconds: float = 0.0
-    #: Base round-trip time of the test bed, ms.
+    #: Base round-trip time of the test bed in ms.
     base_ms: float = BASE_MS
 
 

@@ -34,7 +34,7 @@ def judge(seen: Observed) -> Finding:
 
 
 def used(share: float) -> str:
-    """Return a sentence about the share of the link that the flow used, in %."""
+    """Return a sentence that says what percentage of the link the flow used."""
     short = f"; at least {FULL:g} % are needed" if share < FULL else ""
     return f"The flow used {share:.1f} % of the link{short}."
 

@@ -20,8 +20,10 @@ value. The values of Reno and DCTCP are then a prediction with this clock.
 
 
 def blocks(builder: Builder) -> list[Block]:
-    """Compare the clocks by their errors, for two Reno flows and for Reno beside DCTCP. Return an
-    empty list unless every clock was run."""
+    """Compare the clocks by their errors, for two Reno flows and for Reno competing with DCTCP.
+
+    Return an empty list unless every clock was run.
+    """
     titles = {name: title for name, title, _, _ in READINGS}
     clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}
     for name in CLOCKS:

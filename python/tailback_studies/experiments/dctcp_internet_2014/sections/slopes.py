@@ -1,6 +1,6 @@
 """Figures 7 to 9: rate ratio, queue and fairness if Reno and DCTCP each have a RED slope.
 
-Formula (3) is shown beside the measurements.
+Formula (3) is shown together with the measurements.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def fig8(builder: Builder) -> Section | None:
 
 
 def fig9(builder: Builder) -> Section | None:
-    """Plot the parameters at which both flows get equal rates, beside formula (3)."""
+    """Plot the parameters at which both flows get equal rates, together with formula (3)."""
     frame = slopes(builder)
     along = builder.measured.frames.get("formula3")
     if frame is None or along is None:

@@ -1,4 +1,4 @@
-"""Section: Table I next to the measured values, and the paper's claims about it."""
+"""Section: Comparison of Table I with the measured values, and the paper's claims about Table I."""
 
 from __future__ import annotations
 
