@@ -62,8 +62,8 @@ keys! {
         /// guest kernels match, tailback uses the one that is in use. If none of them is in use,
         /// tailback uses the one that was built last. The default is the guest kernel in use.
         kernel: Option<String> => TEXT;
-        /// Each flow starts later by a random time. These times are uniformly distributed from 0 to
-        /// this value. The default is `path.rtt`.
+        /// The start of each flow is delayed by a random time. The random times are uniformly
+        /// distributed from 0 to this value. The default is `path.rtt`.
         start_jitter: Time = ANY_TIME;
         /// Largest random delay that each host adds to a packet. The delays are uniformly
         /// distributed from 0 to this value. Packets keep their order. The value must be less than
@@ -71,11 +71,11 @@ keys! {
         /// this transmission time. Without jitter, the exact times at which packets arrive at a
         /// FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// For how long every host has been running when the run begins. This time determines when
-        /// the host's timer ticks of 1 ms occur. By default, each host has a random time that is
-        /// drawn from the seed. If all hosts had the same time, timeouts of equal flows would occur
-        /// at the same instant. Only the simulator supports this key. On the kernel engine, all
-        /// hosts share the ticks of one kernel.
+        /// The time for which every host has already been running when the run begins. This time
+        /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
+        /// time that is drawn from the seed. If all hosts had the same time, timeouts of equal
+        /// flows would occur at the same instant. Only the simulator supports this key. On the
+        /// kernel engine, all hosts share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if the scenario has only one link. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));

@@ -21,7 +21,7 @@ keys! {
         /// later. Packets still keep their order. If an event reduces a queue's limit, the queue
         /// drops packets from its head, as in Linux. There are exceptions: `fifo`, `step`, `red`
         /// and `wred` keep all queued packets, and `cake` drops packets only when the next packet
-        /// arrives. Only for `red`, Linux differs: it discards all packets in the queue.
+        /// arrives. Linux differs only for `red`: Linux then discards all packets in the queue.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. The `start` of such a flow or source
         /// must be later than this time, and has no effect. The random delay of start_jitter is not

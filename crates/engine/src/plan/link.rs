@@ -158,10 +158,9 @@ keys! {
         /// the bytes that the link sends in 1 ns (one tick of the kernel's timer). Below 8 Gbit/s,
         /// this sum is 1600 B. With a burst of 0, a packet leaves at least length/rate after the
         /// previous packet. Here, length is the length of the previous packet. The largest allowed
-        /// burst is 4 GB. If the link sends fewer bytes than this in 60 s at its lowest rate, the
-        /// limit is that number of bytes. A burst is not allowed with link = "wire" or with a rate
-        /// from a trace. A burst is not allowed with Cake either, because Cake itself shapes to the
-        /// rate.
+        /// burst is 4 GB, or the number of bytes that the link sends in 60 s at its lowest rate, if
+        /// that number is smaller. A burst is not allowed with link = "wire" or with a rate from a
+        /// trace. A burst is not allowed with Cake either, because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Adds an independent copy of the link in the reverse direction. Results call the copy
         /// NAME.back.

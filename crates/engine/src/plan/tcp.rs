@@ -231,9 +231,8 @@ keys! {
         /// sends two ACKs at once. The first ACK covers the earlier segments. The second ACK covers
         /// the segment at which the change occurred. "split-delayed": like "split", but the second
         /// ACK is delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE
-        /// on so many ACKs that they cover as many segments as were marked. "off": the receiver
-        /// does not report SCE marks. "auto": "split" if the congestion control supports SCE, else
-        /// "off".
+        /// on enough ACKs to cover as many segments as were marked. "off": the receiver does not
+        /// report SCE marks. "auto": "split" if the congestion control supports SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
