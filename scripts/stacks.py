@@ -458,15 +458,15 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
     beyond = [row for row in rows if miss(*row) > max(close, half(*row))]
     yield "## BBR on both engines\n"
     yield (
-        f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` in {near} of '
-        f"{len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
+        f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` of the '
+        f"guest's in {near} of {len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
         f"In {len(beyond)} scenarios the difference is larger than this limit and larger than the "
         "column ±. "
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
     yield (
-        "The column ± is the largest half of a 95 % interval over the seeds, of both engines and "
-        f"both flows. The bottleneck has `{link.rate_mbit} Mbit/s`, and the RTT is "
+        "The column ± is half the width of the widest 95 % interval over the seeds, among both "
+        f"engines and both flows. The bottleneck has `{link.rate_mbit} Mbit/s`, and the RTT is "
         f"`{BBR_RTT_MS} ms`. The phase in which BBR begins to probe for bandwidth follows from the "
         "seed in the simulator, and from the kernel's random numbers in the guest.\n"
     )
@@ -628,9 +628,9 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "\nNone of these changes explains all scenarios. We do not know the cause of the "
         "remaining differences. While a drop-tail queue is full, the order in which the packets "
         "of two flows arrive decides which packets it drops ([phase "
-        "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine a "
-        "program spends virtual time for each reading of the clock. This time may change the "
-        "order of packets; tailback prints a warning about it.\n"
+        "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine, "
+        "each reading of the clock by a program takes virtual time. This time may change the "
+        "order of packets, and tailback prints a warning about it.\n"
     )
 
 

@@ -78,8 +78,8 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
     )
     caption = (
         "The table shows differences between means over seeds, in percent. *A over B* is the "
-        "median difference over all cases, and *90th percentile* is that of the absolute "
-        "difference."
+        "median difference over all cases, and *90th percentile* is the 90th percentile of the "
+        "absolute difference."
     )
     return Table(
         "medians",

@@ -105,7 +105,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "How fast the probability of sce = \"single\" rises above the target. With \"halved\", as in the code of SCE's authors, it reaches 1 at twice the target. With \"kept\", as in their text, it reaches 1 at 1.5 times the target. Default: halved.",
+            doc: "How fast the probability of sce = \"single\" rises above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the authors' text, the probability reaches 1 at 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
@@ -143,7 +143,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mpu",
-            doc: "Smallest packet size that the shaper assumes, bytes. Smaller packets count as this size.",
+            doc: "Smallest packet size, in bytes, that the shaper assumes. Smaller packets count as this size.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,

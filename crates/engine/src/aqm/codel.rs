@@ -110,7 +110,7 @@ pub const TARGET: Opt = Opt {
 /// The option for the interval, in which CoDel takes the minimum of the sojourn time.
 pub const INTERVAL: Opt = Opt {
     name: "interval",
-    doc: "How long the sojourn time must stay above the target before CoDel acts. The interval should be about the largest round-trip time.",
+    doc: "Time for which the sojourn time must stay above the target before CoDel acts. The interval should be about the largest round-trip time.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -127,7 +127,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         time(
             "target",
-            "Queueing delay at which the controller aims. Default: 15ms, or 20ms in versions \
+            "Queueing delay that the controller aims for. Default: 15ms, or 20ms in versions \
                 before dualpi2-2019-refactored.",
             Time::from_us(1),
         ),
@@ -225,7 +225,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "classic_protection",
-            doc: "Weight of C in the schedulers \"credit\" and \"wrr-percent\", percent. Default: 10, or 9 in dualpi2-2019-wrr-percent.",
+            doc: "Weight, in percent, of C in the schedulers \"credit\" and \"wrr-percent\". Default: 10, or 9 in dualpi2-2019-wrr-percent.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: Some("classic_protection PERCENT"),
@@ -264,7 +264,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "arithmetic",
-            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\" or \"ns\": rounded to whole units per 64 ns or per ns. Default: by version.",
+            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\": rounded to integers, as gains per 64 ns. \"ns\": rounded to integers, as gains per ns. Default: by version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,

@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ecn_prob",
-            doc: "Largest probability at which ECN-capable packets are marked instead of dropped, in per cent.",
+            doc: "Largest probability, in percent, at which ECN-capable packets are marked instead of dropped.",
             kind: Kind::Int { min: 0, max: 100 },
             default: Some("10"),
             tc: Some("ecn_prob PERCENTAGE"),

@@ -69,7 +69,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "target",
-            doc: "Queueing delay at which the controller aims. Default: 15ms, or 20ms in version \
+            doc: "Queueing delay that the controller aims for. Default: 15ms, or 20ms in version \
                 linux-3.14.",
             kind: Kind::Time {
                 min: Time::from_us(1),
@@ -179,7 +179,7 @@ pub(super) fn gain(words: &mut Words<'_>, option: &'static str) {
 /// The option for the target delay, for disciplines whose default does not depend on the version.
 pub const TARGET: Opt = Opt {
     name: "target",
-    doc: "Queueing delay at which the controller aims.",
+    doc: "Queueing delay that the controller aims for.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

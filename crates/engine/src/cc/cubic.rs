@@ -57,7 +57,7 @@ pub const ENTRY: Entry<Build> = Entry {
             "Factor by which the window is multiplied after a loss, rounded to a multiple of 1/1024 as in Linux.",
         ),
         abe::beta_ecn(
-            "Factor by which the window is multiplied after ECN-Echo, also in fast convergence. \
+            "Factor by which the window is multiplied after ECN-Echo, including in fast convergence. \
                 ABE (RFC 8511) recommends 0.85. Default: the value of beta. The flow must have ecn \
                 = true.",
         ),

@@ -51,7 +51,7 @@ keys! {
         /// With true, data takes the reverse direction of the route, and ACKs take the forward
         /// direction.
         key reverse = BOOL.default("false");
-        /// Names of the sending and of the receiving host. Flows that name the same host share this
+        /// Names of the sending host and the receiving host. Flows that name the same host share this
         /// host. This affects queues that distinguish hosts. Default: flows with the same
         /// round-trip time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
@@ -79,7 +79,7 @@ keys! {
         /// Think time. When a chunk has arrived, the receiver waits this long before it requests
         /// the next chunk on the same connection. The first chunk is sent at once.
         think: Option<Time> = ANY_TIME;
-        /// Payload of a request, bytes; only with "think".
+        /// Payload of a request, in bytes; only with "think".
         request: u16 = int(1, 1_400).default("100");
     }
 }
@@ -107,7 +107,7 @@ keys! {
         route: Vec<u32> => key(KeyKind::Route);
         /// With true, packets of the source take the reverse direction of the route.
         key reverse = BOOL.default("false");
-        /// Names of the sending and of the receiving host. Flows and sources that name the same
+        /// Names of the sending host and the receiving host. Flows and sources that name the same
         /// host share this host. This affects queues that distinguish hosts. Default: sources with
         /// the same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);

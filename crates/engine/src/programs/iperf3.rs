@@ -52,7 +52,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "length",
-            doc: "Bytes of a UDP datagram, or of a write to a TCP socket; default: the default of iperf3.",
+            doc: "Size, in bytes, of a UDP datagram or of a write to a TCP socket; default: the default of iperf3.",
             kind: Kind::Int {
                 min: 16,
                 max: 65_000,

@@ -40,7 +40,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "frame_bytes",
-            doc: "Bytes of a frame, without headers.",
+            doc: "Length of a frame in bytes, without headers.",
             kind: Kind::Int { min: 10, max: 1400 },
             default: Some("80"),
             tc: None,

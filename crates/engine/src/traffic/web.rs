@@ -42,14 +42,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "idle",
-            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. With 0s, connections that become ready after that, but before the next request, are closed as well. Default: 90s.",
+            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. With 0s, connections that become ready between this completion and the next request are closed as well. Default: 90s.",
             kind: Kind::Time { min: Time(0) },
             default: None,
             tc: None,
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times of the run at which the server closes connections that clients have closed, as a program does whose garbage collector closes them; a list, or a file with one time per line. The server's host stores metrics of the destination only then, and only for clients that closed less than 60 s before. Default: the server closes at once.",
+            doc: "With `reuse`: times of the run at which the server closes connections that clients have closed, as a program does whose garbage collector closes them; a list, or a file with one time per line. The server's host stores a destination's metrics only at these times, and only for clients that closed less than 60 s before. Default: the server closes at once.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,
@@ -65,7 +65,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "lengths",
-            doc: "Size of each response, in order, payload bytes, in place of a distribution; a \
+            doc: "Size of each response, in payload bytes and in order, in place of a distribution; a \
                 list, or a file with one size per line. After the last request, the source makes \
                 no more requests. Default: sizes are random.",
             kind: Kind::List(&Kind::Size {

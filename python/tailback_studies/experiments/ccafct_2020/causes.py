@@ -17,7 +17,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "900 in each row: times between them are exponential with a mean of 200 ms, and sizes "
         "lognormal, with a 5th percentile of 64 kB and a 95th of 2 MB",
         "the publication's own requests: its random generator has a fixed seed "
-        "(`golang.org/x/exp/rand`), so every row has the same ones. The README has the recipe",
+        "(`golang.org/x/exp/rand`), so every row has the same requests. The "
+        "README explains how to generate them",
     ),
     (
         "rows",

@@ -193,9 +193,10 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         title = "Harm to the geometric mean, with its 95 % interval"
         columns = [*right("RTT, ms"), *left(""), *right("published"), *measured]
         caption = (
-            "The word 'outside' marks intervals without the published value. Times alone fit hosts "
-            "that do not remember yet, times beside CUBIC need hosts that do. In which order the "
-            "server closed is not known."
+            "The word 'outside' marks intervals that do not contain the published value. The times "
+            "of requests alone fit hosts that do not yet store the ssthresh of earlier "
+            "connections. The times beside CUBIC fit hosts that do. The order in which the server closed "
+            "connections is not known."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out

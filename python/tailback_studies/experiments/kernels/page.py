@@ -22,7 +22,7 @@ LEAD = (
 HOW = (
     "`tailback kernel build --release 6.1` adds a kernel, and "
     '`kernel = "6.1"` in a scenario selects this kernel. '
-    "[kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both."
+    "[kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both steps."
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "

@@ -23,7 +23,7 @@ TITLE = "QUIC stacks beside TCP"
 LEAD = (
     "Each QUIC stack runs unmodified and shares a bottleneck with a TCP flow of Linux, in "
     "virtual time. A stack uses its default congestion control unless the table names another. "
-    "No publication has numbers for this study."
+    "There are no published results to compare these numbers with."
 )
 HOW = (
     "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
@@ -35,8 +35,8 @@ HOW = (
     "the connection itself (`too many gaps in received data`). One table counts these runs; all "
     "other numbers exclude them. We added this rule after the first runs. quiche was added later, "
     "with its default congestion control and with BBRv2 (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). With its default control, quiche takes "
-    "much CPU time, because it sends small datagrams. TCP flows negotiate ECN, and queues that "
+    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). With its default control, quiche needs a "
+    "lot of CPU time, because it sends small datagrams. TCP flows negotiate ECN, and queues that "
     "support ECN mark packets. Every segment and every datagram is a separate packet in the queue."
 )
 

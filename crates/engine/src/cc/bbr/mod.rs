@@ -58,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "bw_rounds",
-            "Round trips for which the highest delivery rate stays valid.",
+            "Number of round trips for which the highest delivery rate stays valid.",
             (2, 1000),
             "10",
         ),
@@ -77,7 +77,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         whole(
             "min_window",
-            "Minimum of the window, in segments. PROBE_RTT uses this window.",
+            "Smallest window, in segments. PROBE_RTT uses this window.",
             (1, 1000),
             "4",
         ),

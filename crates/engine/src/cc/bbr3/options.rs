@@ -67,7 +67,7 @@ pub(in crate::cc) const PROBE_RTT_GAIN: Opt = number(
 );
 pub(in crate::cc) const MIN_WINDOW: Opt = whole(
     "min_window",
-    "Minimum of the window, in segments.",
+    "Smallest window, in segments.",
     (1, 1000),
     "4",
 );
