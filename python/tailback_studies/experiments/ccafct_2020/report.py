@@ -195,8 +195,8 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         caption = (
             "The word 'outside' marks intervals that do not contain the published value. The times "
             "of requests alone fit hosts that do not yet store the ssthresh of earlier "
-            "connections. The times beside CUBIC fit hosts that do. The order in which the server closed "
-            "connections is not known."
+            "connections. The times beside CUBIC fit hosts that do. The order in which the server "
+            "closed connections is not known."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out
