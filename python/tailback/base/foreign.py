@@ -68,7 +68,10 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a gzip file, at most `limit` bytes. Error messages name `path`."""
+    """Return the content of a gzip file, which must have at most `limit` bytes.
+
+    Error messages name `path`.
+    """
     out = bytearray()
     try:
         for _ in range(MAX_MEMBERS):

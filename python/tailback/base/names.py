@@ -16,8 +16,8 @@ def unknown(
     """Return the error message for a name that does not exist. It lists the names in `valid`, and
     suggests the nearest name in `valid` or `also`.
 
-    If there are many valid names, the message lists only the names similar to `name`. The text
-    `where` then says how to list all names."""
+    If there are many valid names, the message lists only the names similar to `name`.
+    In this case, the text `where` says how to list all names."""
     import difflib
 
     near = nearest(name, valid, also)

@@ -35,8 +35,10 @@ class Document:
             self._line += 1
 
     def path(self, line: int, column: int) -> str:
-        """Return the path, such as `flows[1].cc`, of the value at this line and column. Both count
-        from 1. Return an empty text if no value is at this place.
+        """Return the path, such as `flows[1].cc`, of the value at this line and column.
+
+        Lines and columns are counted from 1. Return an empty text if no value is at
+        this place.
         """
         inside = [
             (end - start, path)

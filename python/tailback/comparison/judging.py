@@ -99,8 +99,8 @@ def _of_each(
     columns: Sequence[VariantResults],
     readings: Sequence[Readings],
 ) -> Cell | None:
-    """Return the compared quantity of a metric: its value for every variant, and the differences
-    from the baseline."""
+    """Return the compared quantity of a metric, with its value for every variant and the
+    differences from the baseline."""
     values = {
         column.name: pooling.over_runs(metric, by_seed.values())
         for column, by_seed in zip(columns, readings, strict=True)
@@ -111,9 +111,9 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # If the variants are paired, take the number of runs of the variant with more runs,
-            # because the other variant may miss seeds. For unpaired variants, take the smaller
-            # number.
+            # If the variants are paired, take the larger of the two numbers of
+            # runs, because one variant may lack runs of some seeds. For
+            # unpaired variants, take the smaller number.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)

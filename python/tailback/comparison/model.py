@@ -1,4 +1,4 @@
-"""Defines the parts of a comparison: variants with their results, compared quantities, and
+"""Defines the parts of a comparison, such as variants with their results, compared quantities, and
 differences."""
 
 from __future__ import annotations
@@ -236,8 +236,10 @@ class Comparison:
 
     @cached_property
     def reasons(self) -> list[why.At]:
-        """The reasons for differences between variants, by sweep point: what limited flows and
-        filled queues."""
+        """The reasons for differences between variants, by sweep point.
+
+        They say what limited flows and filled queues.
+        """
         return why.of(self)
 
     @property
@@ -354,8 +356,8 @@ class Comparison:
                 )
 
     def _matched_by_order(self) -> list[str]:
-        """Return a note about objects that were matched by order because their names differ between
-        variants."""
+        """Return a note about objects whose names differ between variants, so that they were
+        matched by their order."""
         matches: dict[tuple[str, str], dict[str, None]] = {}
         for cell in self.cells:
             for variant, name in cell.other_names.items():

@@ -1,4 +1,4 @@
-"""Selects the metrics to compare: the requested metrics, or the default metrics."""
+"""Selects the metrics to compare, which are the requested metrics or the default metrics."""
 
 from __future__ import annotations
 

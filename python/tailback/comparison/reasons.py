@@ -1,5 +1,5 @@
-"""Finds reasons for the differences between variants, by comparing what `tailback explain` says
-about their runs."""
+"""Finds reasons for the differences between variants, by comparing the explanations of `tailback
+explain` for their runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The results of one variant at one sweep point: its runs, or the values of a baseline file.
+"""The results of one variant at one sweep point, which are runs or the values of a baseline file.
 
 A comparison reads names and values through the interface `Side`. It therefore need not know whether
 they come from runs or from a file.

@@ -106,8 +106,10 @@ def _named(
 
 
 def _may_be_a_kernels(name: str) -> bool:
-    """Return whether the kernel could have an algorithm of this name. Such a name has only letters,
-    digits and underscores."""
+    """Return whether the kernel could have an algorithm of this name.
+
+    Names in the kernel have only letters, digits and underscores.
+    """
     return name.isascii() and name.replace("_", "").isalnum()
 
 

@@ -49,8 +49,8 @@ def _seconds(times: dict[str, int]) -> dict[str, float]:
 
 
 def _told(told: dict[str, Any]) -> dict[str, float]:
-    """Divide the time into the states of Linux's `tcp_chrono`: receive window, send buffer, busy,
-    idle.
+    """Divide the time into the states of Linux's `tcp_chrono`, which are receive window, send
+    buffer, busy and idle.
 
     The remaining busy time is divided among the congestion states, in proportion to the number of
     samples in each state.

@@ -1,5 +1,4 @@
-"""Finds facts that only the series of a run shows: an AQM's state over time, and the faster of two
-flows in each second."""
+"""Finds facts that only the series of a run shows, such as an AQM's state over time."""
 
 from __future__ import annotations
 

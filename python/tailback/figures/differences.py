@@ -1,5 +1,4 @@
-"""Draws differences from a baseline: a dot with its interval for each compared quantity of a
-comparison.
+"""Draws each difference from a baseline as a dot with its interval.
 
 A filled dot is a difference that exceeds noise. A hollow dot is a difference that may be noise.
 """

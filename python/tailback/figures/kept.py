@@ -92,7 +92,7 @@ def _folder() -> Path:
 
 @cache
 def _drawer() -> str:
-    """Return a text that identifies everything that affects a drawing besides its specification."""
+    """Return a text that identifies everything that affects a drawing except its specification."""
     fonts = "\n".join(line for root in (*_FONTS, *_SETTINGS) for line in sorted(_changes(root)))
     versions = f"{__version__} {version('vl-convert-python')} {export.VEGA_LITE}"
     return f"{versions}\n{fonts}"

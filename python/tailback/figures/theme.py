@@ -46,8 +46,8 @@ DARK = {
 }
 WIDTH = 620
 HEIGHT = 240
-#: Altair rejects a dataset with more rows. A figure of more data divides the data into bins, and
-#: its caption states how.
+#: Altair rejects a dataset with more rows than this. A figure of more data
+#: divides the data into bins, and its caption states how.
 MAX_ROWS = 5000
 
 

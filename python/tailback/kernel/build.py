@@ -1,5 +1,5 @@
-"""Builds a guest kernel in steps: kernel source, configuration, kernel, root file system of the
-guest, modules.
+"""Builds a guest kernel in steps, for kernel source, configuration, kernel, root file system and
+modules.
 
     downloads/          packages as fetched
     apt/, apt-tools/    lists of packages

@@ -139,8 +139,10 @@ class Console:
 
 
 def lines(child: subprocess.Popen[bytes]) -> Iterator[tuple[str | None, float]]:
-    """Yield lines as they arrive, and None a few times a second. Each item is paired with the
-    seconds that this function waited for it."""
+    """Yield lines as they arrive, and None a few times a second.
+
+    Each item is paired with the time (in seconds) that this function waited for it.
+    """
     assert child.stdout is not None
     rest = b""
     ended = False

@@ -60,7 +60,7 @@ def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
-    """Return the differences between two sets of hashes, one phrase for each."""
+    """Return a phrase for each difference between two sets of hashes."""
     phrases = []
     for path in sorted({*expected, *actual}):
         if path not in actual:

@@ -1,5 +1,7 @@
-"""Finds the built guest kernels, and tells the engine their properties. A guest kernel ("kit" in
-code) is a kernel with its modules, tools and the guest's root file system.
+"""Finds the built guest kernels, and provides their properties to the engine.
+
+A guest kernel ("kit" in code) is a kernel with its modules, tools and the guest's root
+file system.
 
     from tailback.kernel import kit
 

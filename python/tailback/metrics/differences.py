@@ -103,7 +103,7 @@ def unpaired(base: Sequence[float], other: Sequence[float]) -> Difference | None
         return Difference(min(n, m), False, absolute if p else 0.0, relative if p else 0.0, p=p)
     va, vb = a * a / n, b * b / m
     error = math.sqrt(va + vb)
-    # Degrees of freedom by Welch and Satterthwaite.
+    # Compute the degrees of freedom by the formula of Welch and Satterthwaite.
     freedom = (va + vb) ** 2 / (va**2 / (n - 1) + vb**2 / (m - 1))
     t = t_quantile(freedom)
     ratio_ci95 = None

@@ -82,7 +82,7 @@ def _enough(n: int, size: float, level: float) -> bool:
 
 @dataclass(frozen=True)
 class Samples:
-    """At least two values each of a baseline and of a variant."""
+    """The values of a baseline and of a variant, with at least two values of each."""
 
     base: tuple[float, ...]
     other: tuple[float, ...]

@@ -140,7 +140,7 @@ _T95: dict[float, float] = dict(
 
 
 def median(values: Iterable[float]) -> float | None:
-    """Return the median, or `None` if there are no values."""
+    """Return the median of the values, or `None` if there are no values."""
     ordered = sorted(values)
     if not ordered:
         return None

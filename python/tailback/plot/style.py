@@ -159,5 +159,5 @@ def _between(share: float) -> str:
 
 
 def cycled(items: Sequence[Any], count: int) -> list[Any]:
-    """Return `count` dashes or symbols. They repeat if there are too few."""
+    """Return `count` dashes or symbols. The dashes or symbols repeat if there are too few."""
     return [items[i % len(items)] for i in range(count)]

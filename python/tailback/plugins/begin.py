@@ -142,8 +142,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # This file tells cargo and editors where the engine's crates are on this machine. On other
-        # machines it has no effect.
+        # From this file, cargo and editors learn where the engine's crates are
+        # on this machine. On other machines it has no effect.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",
         ".gitignore": "/target/\n/.cargo/\n/Cargo.lock\n/results/\n",

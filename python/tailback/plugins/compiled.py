@@ -93,8 +93,10 @@ def _reads_unnamed_files(
 
 
 def _included(folder: Path, source: str, text: str) -> Iterator[str]:
-    """Yield the paths of files that a source includes by a literal, relative to the folder. They
-    may be outside of the folder."""
+    """Yield the paths of files that a source includes by a literal, relative to the folder.
+
+    The files may be outside of the folder.
+    """
     for macro in _INCLUDE.finditer(text):
         literal = _PATH.match(text, macro.end())
         if literal is None or literal["name"].endswith(".md"):

@@ -46,8 +46,8 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
         versions.setdefault(one.name, set()).add(one.version)
 
     def exact(dependency: str, known: list[Package]) -> str:
-        """Return a dependency as the merged file has to write it: with a version if several
-        exist."""
+        """Return a dependency in the form of the merged file, with a version if the file has
+        several versions."""
         name, _, version = dependency.partition(" ")
         if len(versions.get(name, ())) < 2:
             return name

@@ -220,8 +220,8 @@ def _flags(crates: Sequence[Crate]) -> list[str]:
     """Return cargo's options for the source of randomness of plugins."""
     if not any(crate.own_randomness for crate in crates):
         return []
-    # cargo adds these flags to those in its configuration files. If RUSTFLAGS is set, it ignores
-    # both, so the flags are added to the variable instead (`_environment`).
+    # cargo adds these flags to those in its configuration files. If RUSTFLAGS is set,
+    # cargo ignores both, so the flags are added to RUSTFLAGS instead (`_environment`).
     flags = json.dumps(["--cfg", CUSTOM])
     return ["--config", f"build.rustflags={flags}"]
 

@@ -13,7 +13,7 @@ from tailback.figures.theme import Chart
 from tailback.metrics.statistics import Estimate, median, nearest_rank
 from tailback.report.rerun import Rerun
 
-#: Whether a measured value agrees with the published value.
+#: Verdicts on whether a measured value agrees with the published value.
 Status = Literal["pass", "miss", "info"]
 
 
@@ -156,7 +156,7 @@ class TableCell:
     ci95: float | None
     #: Largest |measured - published| that passes. None if there is no limit.
     tolerance: float | None = None
-    #: Why the values differ, if this is known.
+    #: The reason why the values differ, if it is known.
     note: str = ""
     #: Whether the published value was held out while the set-up and its calibration were chosen.
     blind: bool = False

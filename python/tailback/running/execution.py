@@ -1,6 +1,6 @@
 """Runs the sweep points of scenarios on all cores of this machine.
 
-Stored runs are not run again. If an error stops a sweep, finished runs stay stored.
+Stored runs are not run again. If an error stops a sweep, the finished runs are kept in the store.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Check the argument `set` of Python functions: a table of values by path."""
+    """Check the argument `set` of Python functions, which is a table of values by path."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 

@@ -31,7 +31,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Verified:
-    """The findings of the check of a folder of results."""
+    """The result of checking a folder of results."""
 
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})

@@ -68,8 +68,8 @@ class Point:
     def answer(self, goal: Goal) -> Answer:
         """Return whether the point is better than the defaults in this goal, beyond noise.
 
-        If the differences vary, their confidence interval must exclude 0. If they are all equal, at
-        least `FEWEST` seeds are needed.
+        If the differences vary, their confidence interval must exclude 0. If all
+        differences are equal, at least `FEWEST` seeds are needed.
         """
         difference = self.difference(goal)
         if difference is None:

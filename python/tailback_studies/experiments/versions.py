@@ -1,6 +1,6 @@
 """Experiments that run a set of scenarios on several versions of a queue.
 
-They repeat reports that have figures but no published numbers."""
+The experiments repeat reports that have figures but no published numbers."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Judge:
 
     @property
     def title(self) -> str:
-        """The criterion as text. It names the link's rate if errors are relative to it."""
+        """The criterion in words. It names the link's rate if errors are relative to it."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
 

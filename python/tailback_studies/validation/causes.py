@@ -202,8 +202,10 @@ def seeds_of(centre: Cell) -> int:
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario file that give the neighbours of a scenario. They
-    set the scenario's rate, values that depend on this rate, and other round-trip times.
+    """Return the changes to a queue's scenario file that give the neighbours of a scenario.
+
+    These changes set the scenario's rate, values that depend on this rate, and other
+    round-trip times.
     """
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:

@@ -5,12 +5,12 @@ Every number is a mean over seeds. The noise of a number is the half-width of th
 confidence interval of the difference between the means of both engines (Welch).
 
 The error of a competing flow is relative to its fair share, which is the link's rate divided by the
-number of flows. Flows that the scenario does not distinguish count as identical. They are compared
-one by one, and also sorted by throughput. Sorting compares, for example, the slowest quarter on one
-engine with the slowest quarter on the other engine. If a hash assigns flows to queues, the seed
-decides which flows share a queue and are slow. In this case, the engines can only agree on the
-sorted flows. Single sorted flows are too noisy. Even in the simulator alone, the mean throughput of
-the fourth-slowest flow differs by 20 % between two small sets of seeds.
+number of flows. Flows that the scenario does not distinguish count as identical. Identical flows
+are compared one by one, and also sorted by throughput. Sorting compares, for example, the slowest
+quarter on one engine with the slowest quarter on the other engine. If a hash assigns flows to
+queues, the seed decides which flows share a queue and are slow. In this case, the engines can only
+agree on the sorted flows. Single sorted flows are too noisy. Even in the simulator alone, the mean
+throughput of the fourth-slowest flow differs by 20 % between two small sets of seeds.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class Observed:
 
 @dataclass(frozen=True)
 class Aim:
-    """An event that happens when BBR enters a state.
+    """An event that is timed to happen when BBR enters a state.
 
     A first run without the event shows when BBR enters that state. In a second run the event
     happens at that time.

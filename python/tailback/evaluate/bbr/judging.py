@@ -64,8 +64,10 @@ def _unseen(case: Case, lacking: Sequence[str], kernel: bool) -> CaseResult:
 
 
 def _result(case: Case, played: Sequence[Played]) -> CaseResult:
-    """Return the result of a case. It comes from the first seed that fails, or from the first seed
-    if no seed fails.
+    """Return the result of a case.
+
+    The result comes from the first seed that fails, or from the first seed if no seed
+    fails.
     """
     findings: list[tuple[Finding, Played]] = []
     for one in played:

@@ -63,7 +63,7 @@ class Seen:
 
     def startup_end(self, mbit: float) -> tuple[int | None, int | None, str]:
         """Return when the link was full, when STARTUP ended, and the next state if the log names
-        it."""
+        this state."""
         full = self.full(mbit)
         spells = self.log.spells("STARTUP") if self.log else []
         if spells:

@@ -112,8 +112,8 @@ def _log_note(case: Case, seen: Seen) -> str:
 
 
 def scenario_text(case: Case, program: ProgramSubject) -> str:
-    """Return the scenario of a case with the program in place of the flow, and with packets
-    recorded in short intervals."""
+    """Return the scenario of a case with the program instead of the flow, and with packets recorded
+    in short intervals."""
     blocks = case.file.read_text(encoding="utf-8").split("\n\n")
     kept = [block for block in blocks if not block.startswith("[record]")]
     kept.insert(1, _RECORD.strip("\n"))

@@ -1,5 +1,5 @@
-"""RFC 9331 section 4.3: the L4S requirements for a congestion control, on the paths of published
-tests.
+"""RFC 9331 section 4.3: the L4S requirements for a congestion control, tested on the paths of
+published tests.
 
 The RFC has few thresholds. Where the tested algorithm competes with CUBIC or Reno, its harm to them
 decides the verdict. The authors of tailback chose all other bounds. Packets of controls that send

@@ -99,8 +99,9 @@ def pair(
     fixed: Mapping[str, object] | None = None,
     rtt_ms: float | None = 100.0,
 ) -> tuple[QueueAgainst, QueueAgainst]:
-    """Return two criteria for a section. They compare queue delay and goodput with the results of
-    the FIFO.
+    """Return two criteria for a section.
+
+    The criteria compare queue delay and goodput with the results of the FIFO.
     """
     delay = QueueAgainst(
         id=number,

@@ -86,8 +86,8 @@ def _table(point: Table, seed: int) -> Table:
     kinds = _Kinds()
     names = [link["name"] for link in point["links"]]
 
-    # The key `both_directions` adds a second link, "NAME.back". Such a link is not written to the
-    # scenario file.
+    # The key `both_directions` adds a second link, "NAME.back". This second link is not
+    # written to the scenario file.
     twins = {name.removesuffix(".back") for name in names if name.endswith(".back")}
 
     def routed(one: Table, path: str) -> Table:

@@ -1,8 +1,8 @@
 """Makes the report that `tailback report DIR` writes for a stored sweep.
 
 The sections show metrics over swept keys (`measured`) and distributions at all sweep points
-(`distributions`). They also show the first, the middle and the last sweep point over time
-(`traces`), and list every number (`cells`).
+(`distributions`). Other sections show the first, the middle and the last sweep point over
+time (`traces`), and list every number (`cells`).
 """
 
 from __future__ import annotations

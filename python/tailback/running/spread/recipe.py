@@ -41,7 +41,7 @@ def of(scenario: _native.Scenario, engine: str) -> ScenarioRecipe:
             f"{scenario.file}: programs and their files are on this machine and are not sent to a "
             "cluster; expected --shard"
         )
-    # Files with absolute paths are not sent. They must exist on every machine.
+    # Files with absolute paths are not sent. These files must exist on every machine.
     names = [name for name in scenario.files if not os.path.isabs(name)]
     return ScenarioRecipe(
         scenario.text.encode(),

@@ -1,4 +1,4 @@
-"""Finds where the keys of a TOML text are, which the TOML library does not report."""
+"""Finds the positions of the keys in a TOML text, because the TOML library does not report them."""
 
 from __future__ import annotations
 

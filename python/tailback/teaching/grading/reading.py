@@ -21,7 +21,10 @@ _PLACE = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column
 
 
 class Misread(Exception):
-    """Raised if a file cannot be read or is not valid TOML. `problem` says where and why."""
+    """Raised if a file cannot be read or is not valid TOML.
+
+    `problem` says where the error is and why.
+    """
 
     def __init__(self, problem: Located) -> None:
         super().__init__(str(problem))

@@ -181,8 +181,10 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios with which readings are compared. They are rows of Table I with
-    thresholds near equal rates, two Reno flows, and formula (3).
+    """Return the scenarios with which readings are compared.
+
+    The scenarios are rows of Table I with thresholds near equal rates, two Reno flows,
+    and formula (3).
     """
     out: dict[str, dict[str, Any]] = {}
     for tag, m in ROWS:

@@ -121,7 +121,7 @@ def _claims(builder: Builder) -> list[Section]:
 
 
 def _declared() -> Section:
-    """Show the settings, with those that the paper leaves open."""
+    """Show all settings, including the settings that the paper leaves open."""
     table = Table(
         "declared",
         "The set-up, and the source of each part",

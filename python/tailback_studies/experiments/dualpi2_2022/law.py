@@ -14,8 +14,9 @@ from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stor
 
 @dataclass(frozen=True)
 class Law:
-    """The drop and mark shares of a DualPI2 run in which L is not overloaded. They are compared
-    with the coupling law.
+    """The drop and mark shares of a DualPI2 run in which L is not overloaded.
+
+    The shares are compared with the coupling law.
     """
 
     run: Run

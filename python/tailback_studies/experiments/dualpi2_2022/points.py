@@ -219,8 +219,8 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # Rows without published values in this package are held out: nobody used them to
-                # choose the set-up.
+                # Rows without published values in this package are held out. They were
+                # not used to choose the set-up.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))

@@ -189,7 +189,10 @@ EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """Return the runs to repeat with each alternative. The baseline has all published runs."""
+    """Return the runs to repeat with each alternative.
+
+    With the baseline, all published runs are repeated.
+    """
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]

@@ -85,8 +85,10 @@ def published() -> Mapping[ImcRow, float]:
 
 @cache
 def published_places() -> frozenset[Place]:
-    """Return the bottlenecks with published values in this package. They are the same for all
-    kernels."""
+    """Return the bottlenecks with published values in this package.
+
+    The bottlenecks are the same for all kernels.
+    """
     return frozenset(row.place for row in published())
 
 

@@ -54,8 +54,10 @@ def sce_places(*, quick: bool) -> dict[SceSetup, list[sce.Place]]:
 
 
 def sce_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
-    """Return the jobs of sce-2019 for each kernel. They have one seed, because the authors ran each
-    test once."""
+    """Return the jobs of sce-2019 for each kernel.
+
+    The jobs have one seed, because the authors ran each test once.
+    """
     batches = sce.plan(sce_places(quick=quick), seeds=1, engine="kernel")
     return [
         Job(batch.job.scenario, {"kernel": kernel}, 1) for kernel in kernels for batch in batches

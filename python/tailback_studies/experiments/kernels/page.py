@@ -38,8 +38,9 @@ DUALPI2 = (
 def findings(
     results: Found, kernels: Sequence[str], bed_kernels: Sequence[str], *, quick: bool
 ) -> Findings:
-    """Return the report, the page and the compared numbers. They cover the parts of the experiment
-    that were run.
+    """Return the report, the page and the compared numbers.
+
+    All three cover the parts of the experiment that were run.
     """
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW

@@ -88,7 +88,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Published rows that are not reproduced: a description, their number, and the reason.
+#: Published rows that are not reproduced. Each entry has a description, the number of
+#: rows, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "the rows of BBRv2, with and without L4S",

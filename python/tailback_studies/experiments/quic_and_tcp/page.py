@@ -44,8 +44,9 @@ HOW = (
 def findings(
     results: Found, met: Mapping[str, Sequence[Met]], fetched: Sequence[Fetched]
 ) -> Findings:
-    """Return the report, the page and the measured numbers. They cover the parts of the experiment
-    that were run.
+    """Return the report, the page and the measured numbers.
+
+    All three cover the parts of the experiment that were run.
     """
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)

@@ -71,7 +71,7 @@ class SceSetup:
 
 @dataclass(frozen=True)
 class TableId:
-    """A table of the publication: its number, quantity and set-up."""
+    """A table of the publication, with its number, quantity and set-up."""
 
     number: int
     #: The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
