@@ -205,7 +205,8 @@ def test_the_pareto_front() -> None:
     points = [
         choice(0.5, 0, 0, 5, 10),
         choice(0.7, 0.1, 0.1, 6, 12),
-        # A factor of 0.8 gives the same gain as a factor of 0.7, and is worse in all other numbers.
+        # A factor of 0.8 gives the same gain as a factor of 0.7, and is worse by all other
+        # measures.
         choice(0.8, 0.1, 0.2, 7, 13),
         choice(0.9, 0.2, 0.3, 8, 20),
     ]

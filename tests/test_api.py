@@ -333,7 +333,8 @@ def test_a_scenario_is_loaded_for_an_engine(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no engine"):
         _native.load(text, "f", engine="simulator")  # type: ignore[arg-type]
 
-    # The simulator rejects a feature that only the kernel has, and the error names its place.
+    # The simulator rejects a feature that only the kernel has, and the error states the position of
+    # the feature.
     own = b"""duration = "1s"
 bottleneck.rate = "1Mbit"
 [[flows]]

@@ -65,8 +65,8 @@ def test_the_interval_of_a_share_ends_at_1() -> None:
     one = replace(point(0.6, 0.9, 1.0), most=1.0)
     ends = one.ends(1)
     assert ends is not None
-    # Student's t with 2 degrees of freedom is 4.303, so the interval is 0.83 +- 0.52 before it is
-    # cut at 1.
+    # Student's t with 2 degrees of freedom is 4.303, so the interval is 0.83 +- 0.52 before its
+    # upper end is limited to 1.
     assert ends[0] == pytest.approx(0.8333 - 4.3027 * 0.2082 / 3**0.5, abs=1e-3)
     assert ends[1] == 1.0
 

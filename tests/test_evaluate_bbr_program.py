@@ -215,7 +215,8 @@ def test_rates_rounds_and_data_in_flight_are_counted() -> None:
     packets = trace([10.0] * 50 + [40.0] * 4 + [20.0] * 50)
     assert packets.mbit(packets.sent, 40, 0.04) == pytest.approx(10)
     assert packets.rounds(10, 50) == pytest.approx(10)
-    # 10 Mbit/s over 40 ms are 50 kB. Four intervals of 40 Mbit/s queue 100 kB behind a full path.
+    # 10 Mbit/s over 40 ms are 50 kB. In four intervals at 40 Mbit/s, the path fills and a queue of
+    # 100 kB builds up.
     assert packets.in_flight[40] == pytest.approx(50_000, rel=0.01)
     assert packets.in_flight[80] == pytest.approx(200_000, rel=0.01)
 

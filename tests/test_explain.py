@@ -289,7 +289,7 @@ def test_a_queue_of_bursts(results: Path) -> None:
 
 
 def test_a_rate_that_falls(results: Path) -> None:
-    """The rate falls from 50 to 5 Mbit/s, for which the window is too large."""
+    """The rate falls from 50 to 5 Mbit/s, and the window is too large for the new rate."""
     steps = [["0s", "50Mbit"], ["5s", "5Mbit"]]
     bottleneck = {"rate": {"steps": steps}, "queue": {"aqm": "fifo", "limit": "100p"}}
     got = found(results, bottleneck=bottleneck, tcp={"rwnd": "200kb"})
@@ -318,7 +318,7 @@ def puzzle(results: Path, name: str, **sets: object) -> Found:
 
 
 def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
-    """Both flows get equally many marks. Prague reduces its window by a hundredth, CUBIC by a
+    """Both flows get the same number of marks. Prague reduces its window by a hundredth, CUBIC by a
     third."""
     pair = puzzle(results, "prague-cubic")["pairs"][0]
     assert pair["flows"] == ["prague", "cubic"]

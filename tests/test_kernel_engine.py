@@ -413,7 +413,8 @@ def test_requests_are_the_same_and_take_as_long(
     assert requests["started"] == expected["started"] > 1500
     assert requests["completed"] == expected["completed"] == expected["started"]
     assert requests["refused"] == 0
-    # Both engines draw the same sizes, so without retransmissions they send equally many packets.
+    # Both engines draw the same sizes, so without retransmissions they send the same number of
+    # packets.
     counts = [bin_["n"] for bin_ in requests["bins"]]
     assert counts == [bin_["n"] for bin_ in expected["bins"]]
     again = max(mine["drops"], theirs["drops"]) + 0.01 * theirs["sent_packets"]
@@ -661,7 +662,7 @@ def test_dctcp_without_ecn_negotiates_none_and_is_reno(tmp_path: Path) -> None:
     }
     same = ("throughput_mbit", "retransmits", "drops", "rtt_ms")
     assert [flows["dctcp"][key] for key in same] == [flows["reno"][key] for key in same]
-    # A queue that marks drops packets of a flow without ECN.
+    # If a flow does not use ECN, a queue drops its packets instead of marking them.
     marking = BASE + '[[flows]]\ncc = "dctcp"\necn = false\n'
     kernel, sim = both(tmp_path, marking)
     assert kernel["queue"]["marks"] == sim["queue"]["marks"] == 0

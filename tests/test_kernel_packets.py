@@ -121,7 +121,7 @@ def test_wireshark_counts_what_the_kernel_counts(
     )
     assert len(marked) == summary["queue"]["marks"] > 0
 
-    # The capture has every byte of the flows, and the FIN.
+    # The capture contains every byte of the flows, and the FIN.
     last = seen_at_the_sender(tailback, tmp_path, run_id, summary)
     assert last == [1800 * 1024 + 2] * 2
 

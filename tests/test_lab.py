@@ -480,7 +480,7 @@ def test_nothing_is_wider_than_a_phone(seen: dict[str, Any]) -> None:
 
 
 def curves_of(text: str, label: str) -> list[tuple[str, float, float]]:
-    """Return chart, time and value of each row of the page's CSV."""
+    """Return the chart, the time and the value in each row of the page's CSV."""
     rows = csv.DictReader(io.StringIO(text))
     return [
         (row["chart"].split(",")[0], float(row["time_s"]), float(row["value"]))

@@ -492,7 +492,7 @@ def test_the_gate_holds_what_is_defined(compared: tb.Comparison) -> None:
     for metric in HARM:
         with pytest.raises(InputError, match=f"write {metric.path}:\\+0.1"):
             hold(compared, [Threshold.parse(f"{metric.path}:10%")])
-    # With every seed, the harm to the classic flow is above 0 and far below 1000, the bound.
+    # With every seed, the harm to the classic flow is above 0 and far below the bound of 1000.
     found = hold(compared, [Threshold.parse("harm.throughput@classic:+1000")])
     assert found.answer == "holds"
     assert {verdict.cell.name for verdict in found.verdicts} == {"classic"}

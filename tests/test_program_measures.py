@@ -1,5 +1,5 @@
-"""Tests results of programs in tables, metrics, frames, assertions, comparisons, plots and reports,
-and the numbers and logs in their files."""
+"""Tests results of programs in tables, metrics, frames, assertions, comparisons, plots and reports.
+Also tests the numbers and logs in the files of programs."""
 
 from __future__ import annotations
 

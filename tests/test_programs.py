@@ -110,7 +110,7 @@ def test_what_a_kernel_says_of_programs_becomes_warnings() -> None:
     assert "(rdtsc) 1000 times" in read
     assert "took 0.025 s" in took
     assert "(2.5 % of the run)" in took
-    # In a run of 10 s, the 0.025 s are too small a share for a warning.
+    # In a run of 10 s, 0.025 s is too small a share for a warning.
     assert len(heard.warnings(10**10)) == 3
     # If the host cannot intercept readings of the counter, tailback does not know which programs
     # read it.

@@ -50,7 +50,7 @@ def wheel(
 
 
 def steps() -> list[tuple[str, dict[str, Any]]]:
-    """Return all steps of all workflows, with the name of their workflow."""
+    """Return each step of all workflows, with the name of its workflow."""
     return [
         (path.name, step)
         for path in WORKFLOWS

@@ -114,7 +114,8 @@ def test(
         "RUST_BACKTRACE": "0",
     }
     timed = [_baseline(program, environment) for program in programs]
-    # Alternate between modules, so that an interrupted run has tried equally many mutants of each.
+    # Alternate between modules, so that an interrupted run has tried the same number of mutants of
+    # each module.
     turns = [(name, mutant) for name in tried for mutant in tried[name]]
     turns.sort(key=lambda turn: tried[turn[0]].index(turn[1]))
     numbers = {id(mutant): number for number, mutant in enumerate(every, 1)}

@@ -396,7 +396,7 @@ fn dctcp_sawtooth_of_the_paper() {
             alpha = (right / (1.0 - alpha / 4.0)).sqrt();
         }
         within(&format!("{what}: alpha"), seen.alpha, alpha, 0.05);
-        // The largest queue is K + N, plus the packet that has just arrived.
+        // The maximum queue length is K + N packets, plus the packet that has just arrived.
         assert_eq!(seen.queue.1, k + n + 1, "{what}: largest queue");
         // The amplitude is a whole number of packets, so allow for rounding.
         let amplitude = (2.0 * n as f64 * pipe).sqrt() / 2.0;

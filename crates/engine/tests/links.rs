@@ -302,8 +302,8 @@ fn a_parking_lot_has_two_bottlenecks() {
         assert!(utilisation > 0.98, "{}: {utilisation}", link.name);
     }
     let share = |i: usize| outcome.flows[i].delivered_bytes as f64;
-    // The long flow passes two queues, so it gets twice the marks and a smaller share than the
-    // other flows.
+    // The long flow passes two queues, so it gets twice as many marks as the other flows, and a
+    // smaller share.
     assert!(share(0) < 0.7 * share(1) && share(0) < 0.7 * share(2));
     // The shares of the two flows on a link have the same sum on both links.
     let sums = (share(0) + share(1), share(0) + share(2));

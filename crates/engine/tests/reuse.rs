@@ -9,8 +9,8 @@ use tailback_engine::traffic;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Completion, TrafficOutcome};
 
-/// Returns a source of requests for `bytes` bytes each over link 0. Connections stay open while
-/// they are idle for up to `idle`.
+/// Returns a source of requests for `bytes` bytes each over link 0. Idle connections stay open for
+/// up to `idle`.
 fn web(arrival: Time, bytes: u64, rtt: Time, idle: Time, cc: &str) -> TrafficPlan {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);

@@ -22,9 +22,9 @@
 //! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! The interpreter checks which data segments and ACKs are sent, and when. It checks the SACK
-//! blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option in these
-//! packets. It also checks assertions on `tcp_info`. It does not check:
+//! The interpreter checks which data segments and ACKs are sent, and when. The interpreter checks
+//! the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option in
+//! these packets. It also checks assertions on `tcp_info`. It does not check:
 //! - the handshake, in which this crate answers instead of the simulator (but if an end requests
 //!   Accurate ECN, the flags of the handshake are checked);
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;

@@ -103,8 +103,9 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
     all
 }
 
-/// Tests that a script fails if the expectation of one of its packets is changed. The packet is
-/// expected a second later, with one byte more acknowledged, or with another value of a field.
+/// Tests that a script fails if the expectation of one of its packets is changed. The changed
+/// script expects the packet a second later, with an acknowledgement of one more byte, or with
+/// another value of a field.
 #[test]
 fn every_judged_packet_is_compared() {
     let Some(scripts) = scripts() else { return };

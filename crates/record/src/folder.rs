@@ -303,8 +303,8 @@ fn write_files(
     Ok(())
 }
 
-/// Adds size and hash of all files in a folder and its subfolders, by their path relative to the
-/// run folder.
+/// Adds the size and the hash of all files in a folder and its subfolders. The key is the path
+/// relative to the run folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,

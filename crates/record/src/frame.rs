@@ -144,8 +144,9 @@ impl Options {
         fits
     }
 
-    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3). It has 24-bit byte counters of
-    /// ECT(1), CE and ECT(0), or only of ECT(1). The option may replace the SACK option's padding.
+    /// Adds the AccECN option in order 1 (RFC 9768 section 3.2.3). The option has 24-bit byte
+    /// counters of ECT(1), CE and ECT(0), or only of ECT(1). The option may replace the SACK
+    /// option's padding.
     pub fn accecn(&mut self, counters: &[u32]) -> bool {
         let counters = &counters[..counters.len().min(3)];
         let len = 2 + 3 * counters.len();

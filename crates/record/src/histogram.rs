@@ -316,8 +316,8 @@ mod tests {
         assert_eq!(next, 0, "the last bucket ends at 2^64");
     }
 
-    /// Tests, around every power of two, that a value is in its bucket and that a larger value is
-    /// not in an earlier bucket.
+    /// Tests values around every power of two. A value must be in its bucket, and a larger value
+    /// must not be in an earlier bucket.
     #[test]
     fn about_every_power_of_two() {
         let powers = (0..64).map(|k| 1_u64 << k);

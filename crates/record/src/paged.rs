@@ -50,7 +50,8 @@ impl<T: Copy + Default> Paged<T> {
         page.map_or_else(T::default, |page| page[number % PAGE])
     }
 
-    /// Iterates over numbers and values of the allocated pages, in ascending order.
+    /// Iterates over the numbers and values on the allocated pages, in ascending order of the
+    /// numbers.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));

@@ -1,8 +1,8 @@
 //! Declares the quantities of flows, links and programs that are sampled over time. For each
 //! quantity, it declares when a sample becomes a row of the series.
 //!
-//! To add a quantity, add its line here, and set the new field in each engine that knows the value.
-//! In addition, algorithms declare gauges: internal values that are also sampled.
+//! To add a quantity, add a line for it here, and set the new field in each engine that knows the
+//! value. In addition, algorithms declare gauges: internal values that are also sampled.
 
 use crate::{Series, SeriesId};
 

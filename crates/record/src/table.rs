@@ -186,8 +186,8 @@ fn begins(series: &Series) -> Vec<u32> {
     begins
 }
 
-/// Collects at most [`GROUP_ROWS`] of the rows sorted by series, from place `first` on. Within a
-/// series, rows are in the order of recording.
+/// Collects at most [`GROUP_ROWS`] of the rows sorted by series, starting at index `first`. Within
+/// a series, rows are in the order of recording.
 fn collect(series: &Series, begins: &[u32], first: usize, into: &mut Vec<Row>) {
     let end = series.len().min(first + GROUP_ROWS);
     let nothing = Row {

@@ -90,7 +90,7 @@ pub enum Noted {
     Counted(Cause),
 }
 
-/// A packet that has entered the queue and, as far as the captures show, not left it yet.
+/// A packet that has entered the queue. As far as the captures show, it has not left the queue yet.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,

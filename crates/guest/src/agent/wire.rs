@@ -109,8 +109,8 @@ impl Wire {
     /// the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
-            // If the queue discipline lets packets overtake, it holds only the newest packet of
-            // each lane.
+            // If the queue discipline lets packets overtake each other, it holds only the newest
+            // packet of each lane.
             let mut last = self.waiting.len();
             while last > 0 {
                 last -= 1;

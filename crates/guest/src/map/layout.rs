@@ -594,7 +594,7 @@ impl Layout {
         }
     }
 
-    /// Adds the shaper of the device `out`, with the queue inside.
+    /// Adds the shaper of the device `out`. The queue is inside the shaper.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {

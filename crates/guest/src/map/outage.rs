@@ -46,12 +46,12 @@ pub(super) fn check(
     }
 }
 
-/// The line of tc that adds the root. The next constant is the part of the line for the root's
-/// child that names the root as parent.
+/// The tc command that adds the root. The next constant is the part of a tc command that makes a
+/// queue discipline the root's child.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Returns the line of tc that closes the root (holds all packets back) or opens it.
+/// Returns the tc command that closes the root (holds all packets back) or opens it.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

@@ -116,8 +116,8 @@ impl Writer<'_> {
         self.at += bytes.len();
     }
 
-    /// Writes a difference of two numbers, seven bits in each byte. A negative difference that is
-    /// close to 0 also takes few bytes.
+    /// Writes the difference of two numbers, with seven bits in each byte. A negative difference
+    /// that is close to 0 also takes few bytes.
     fn difference(&mut self, of: u64) {
         let signed = of as i64;
         let mut left = ((signed << 1) ^ (signed >> 63)) as u64;

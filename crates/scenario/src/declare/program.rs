@@ -175,7 +175,8 @@ fn name_of(path: &str) -> Option<&str> {
     good.then_some(last)
 }
 
-/// Returns the seconds from 1970 to "2026-12-01" or "2026-12-01T12:00:00", with or without a Z.
+/// Parses a date such as "2026-12-01" or "2026-12-01T12:00:00", with or without a Z. Returns the
+/// seconds since 1970.
 fn seconds_of(text: &str) -> Option<u64> {
     let (date, time) = match text.split_once(['T', ' ']) {
         Some((date, time)) => (date, Some(time.strip_suffix('Z').unwrap_or(time))),

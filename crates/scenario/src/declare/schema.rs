@@ -1,6 +1,6 @@
 //! Generates the JSON Schema (draft 2020-12) of scenario files from the declarations of keys and
-//! registries. Editors use this schema. Rules about the whole file (names, sums, paths of a sweep)
-//! are only checked by [`crate::load()`].
+//! registries. Editors use this schema. Only [`crate::load()`] checks rules about the whole file
+//! (names, sums, paths of a sweep).
 
 use std::collections::BTreeSet;
 

@@ -123,7 +123,7 @@ const MORE_WAY: u64 = 1000;
 /// then send in the same nanosecond in every spread.
 const EXACT: u64 = 2;
 
-/// Host jitter in the spreads after the first `EXACT`, in ns.
+/// Host jitter, in ns, in all spreads after the first `EXACT` spreads.
 const HOST_JITTER: u64 = 1000;
 
 fn by_number(link: &Table) -> bool {

@@ -3,7 +3,7 @@
 //! In a container, programs can write to all files. In the guest, they cannot: the folders of
 //! programs and libraries are mounted read-only. Other small files and folders are copied to
 //! memory, where programs can change them. Large files and folders are also mounted read-only, but
-//! programs can create files beside them.
+//! programs can create files next to them.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -236,8 +236,8 @@ pub fn mount(
 /// Makes a folder the root. Everything outside of it becomes unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
-    // SAFETY: all paths are C string literals. With the same folder for both, the old root is
-    // mounted over the new root.
+    // SAFETY: all paths are C string literals. Because both arguments are the same folder, the old
+    // root is mounted over the new root.
     unsafe {
         let here = c".".as_ptr();
         check(libc::syscall(libc::SYS_pivot_root, here, here) as libc::c_int)?;
