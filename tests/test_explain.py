@@ -128,8 +128,8 @@ def test_what_slow_start_overshoots(results: Path) -> None:
 
 
 def test_how_slow_start_ended(results: Path) -> None:
-    """Slow start ends by a loss, a mark, one of HyStart's two rules, ssthresh or BBR's model, or
-    never."""
+    """A loss, a mark, one of HyStart's two rules, ssthresh or BBR's model ends slow start. In one
+    case, slow start never ends."""
 
     def end(**keys: Any) -> tuple[Found, str]:
         flow = found(results, **{"duration": "3s", **keys})["flows"][0]

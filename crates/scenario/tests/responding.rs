@@ -97,7 +97,8 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
     assert_eq!(of("bytes = 14480"), 10);
-    // The receive window allows 20 segments per round trip, and the response function 39.
+    // The receive window allows 20 segments per round trip, and the response function allows 39
+    // segments.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 

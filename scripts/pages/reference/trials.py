@@ -94,7 +94,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 def _pages() -> list[str]:
     """Return the pages of the validation: first the page of the whole grid, then the pages of
-    single families."""
+    individual families."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 

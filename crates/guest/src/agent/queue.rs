@@ -90,7 +90,7 @@ pub enum Noted {
     Counted(Cause),
 }
 
-/// A packet that has entered the queue. As far as the captures show, it has not left the queue yet.
+/// A packet that has entered the queue and, according to the captures, is still in the queue.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     packet: Packet,

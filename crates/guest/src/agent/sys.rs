@@ -88,8 +88,8 @@ pub fn power_off() -> ! {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // This process is not the first process of the system, so it cannot power the system off and
-    // just exits.
+    // This process is not the first process of the system, so it cannot power the system off. It
+    // exits instead.
     std::process::exit(1)
 }
 
