@@ -137,7 +137,7 @@ class _Lines:
         terminal.note(_text(what, fraction, now - self._since))
 
     def close(self) -> None:
-        """Do nothing, because lines need no removal at the end."""
+        """Do nothing, because printed lines are not removed at the end."""
 
 
 class _Notebook:

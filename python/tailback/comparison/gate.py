@@ -47,8 +47,9 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a threshold on one compared quantity (a metric of a flow, link, class or run
-    at one sweep point) of one variant.
+    """The verdict of a threshold on one compared quantity of one variant.
+
+    A compared quantity is a metric of a flow, link, class or run at one sweep point.
     """
 
     threshold: Threshold

@@ -269,8 +269,10 @@ class Comparison:
         ]
 
     def summary(self) -> list[dict[str, Any]]:
-        """Return a row for each quantity and variant: the number of comparisons, how many of them
-        are flagged, and the size of the differences.
+        """Return a row for each quantity and variant.
+
+        It has the number of comparisons, the number of flagged comparisons, and the
+        size of the differences.
 
         `median_rel_difference` is signed. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.

@@ -1,5 +1,5 @@
-"""Defines the kinds of sections: a comparison with a reference, harm to other flows, a bound, or a
-section that no run can decide.
+"""Defines the kinds of sections, such as comparisons with a reference, harm to other flows, and
+bounds.
 
 A section declares a scenario, what to measure in a run, and a limit. `tailback run` can run the
 unchanged scenario. An evaluation sets the tested algorithm as the value of the keys in

@@ -63,7 +63,7 @@ def of_traffic(name: str, path: str) -> Callable[[Run], float | None]:
 
 
 def requests(name: str) -> Callable[[Run], float | None]:
-    """Return a measure: the mean completion time of the requests of a source of traffic."""
+    """Return a measure: the mean completion time of a traffic source's requests."""
     [whole] = [metric for metric in _requests.METRICS if metric.path == "requests_completion_s"]
 
     def value(run: Run) -> float | None:
@@ -79,7 +79,7 @@ def of_link(path: str, link: str = "bottleneck") -> Callable[[Run], float | None
 
 
 def total_mbit(name: str) -> Callable[[Run], float | None]:
-    """Return a measure: the sum of the throughputs of the flows with a name."""
+    """Return a measure: the total throughput of the flows with this name."""
     return lambda run: total(at(flow, "throughput_mbit") for flow in named(run, name))
 
 

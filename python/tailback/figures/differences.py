@@ -32,9 +32,9 @@ def differences(
     example a flow or link at a sweep point.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
-    (null without an interval), flagged, and says (the text to the right of the dot). The first
-    colour and shape are reserved for `baseline`, so that each variant has the same colour and shape
-    in all figures of a report.
+    (null without an interval), flagged, and says (text to the right of the dot). The first colour
+    and shape are reserved for `baseline`, so that each variant has the same colour and shape in all
+    figures of a report.
     """
     height = max(2, len(order)) * (ROW_HEIGHT * len(variants) + 5)
     x_scale = alt.Scale(zero=True, nice=True, padding=8)

@@ -207,8 +207,9 @@ class _Flows:
         for at, flow, link, quantity, value in self.stored.series().iter_rows():
             if flow is not None:
                 found.setdefault(flow, []).append((at, link, quantity, value))
-        # The file lists all rows of one quantity before the rows of the next quantity. Sorting by
-        # time is stable, so at equal times the window stays before the state.
+        # The file lists all rows of one quantity before the rows of the next quantity.
+        # Sorting by time is stable, so at equal times the window remains before the
+        # state.
         for rows in found.values():
             rows.sort(key=lambda row: row[0])
         return found

@@ -271,7 +271,7 @@ Acquire::Retries "3";
         return sorted(self._apt("apt-cache", "pkgnames", prefix))
 
     def versions(self, name: str) -> list[str]:
-        """Return the versions of a package in any of the suites."""
+        """Return all versions of a package that any of the suites has."""
         rows = [line.split("|") for line in self._apt("apt-cache", "madison", name)]
         return [row[1].strip() for row in rows if len(row) == 3 and row[0].strip() == name]
 
@@ -287,7 +287,8 @@ Acquire::Retries "3";
         NAME=VERSION.
 
         apt takes the newest version of each package. If these versions are not compatible with each
-        other, the versions of one suite are preferred, because they fit together.
+        other, the versions of one suite are preferred, because these are compatible with each
+        other.
 
         Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """
@@ -381,8 +382,8 @@ def unpack(deb: Path, into: Path) -> None:
     """Unpack the files of a package without running its scripts. A symbolic link to a folder in
     `into` stays a link."""
     into.mkdir(parents=True, exist_ok=True)
-    # dpkg-deb -x would replace a link to a folder (such as /bin) with a folder, if a package still
-    # has files below that link.
+    # Some packages have files below a link to a folder, such as /bin. dpkg-deb -x would
+    # replace such a link with a folder.
     words = "tar -xp --keep-directory-symlink -C"
     script = f'set -o pipefail; dpkg-deb --fsys-tarfile "$1" | {words} "$2"'
     process.run(["bash", "-c", script, "bash", deb, into])

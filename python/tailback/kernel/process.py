@@ -101,8 +101,11 @@ def run(
 
 
 def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subprocess.Popen[bytes]:
-    """Start a program. A SIGINT or SIGTERM that arrives meanwhile is delayed until the id of the
-    new process is known."""
+    """Start a program.
+
+    A SIGINT or SIGTERM that arrives during the start is delayed until the id of the new
+    process is known.
+    """
     pending: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():

@@ -137,8 +137,8 @@ class Assertion:
     def _readings(
         self, summary: Mapping[str, Any]
     ) -> Iterator[tuple[On, str, str | None, Reading]]:
-        """Yield the kind (for JSON and as text), the name and the value of each flow, link or class
-        to check."""
+        """Yield each flow, link or class to check, with its kind (for JSON and as text), its name
+        and its value."""
         metric = self._metric()
         match metric.on:
             case "flow":

@@ -157,9 +157,9 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """Return all values of a quantity, with the columns run, part, the roles, lower, upper, count.
 
-    A distribution has a row for each bucket. A series has a row for each sample in the measured
-    time, where lower = upper and count is the time for which the sample is valid. A metric has a
-    row for each value.
+    A distribution has a row for each bucket. A series has a row for each sample
+    in the measured time. In this row, lower = upper, and count is the time for
+    which the sample is valid. A metric has a row for each value.
     """
     import polars as pl
 
@@ -229,7 +229,7 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
     where = _of_places(sites)
     by = "flow" if plan.y.on == "flow" else "link"
     if by == "link":
-        # The end of slow start belongs to no link, so draw it at the first link.
+        # The end of slow start does not belong to a link, so draw it at the first link.
         links = pl.col("link").fill_null(pl.lit(sites[0].part if sites else ""))
         every = every.with_columns(links)
     found = where.join(

@@ -76,8 +76,11 @@ def heats(made: Validation) -> Iterator[ReportFigure]:
 
 
 def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Group the scenarios by queue. Two queues share a group if one queue was run at all rates and
-    RTTs of the other queue, or if each of them was run at only one rate and RTT."""
+    """Group the scenarios by queue.
+
+    Two queues are in one group if one of them was run at all rates and RTTs of the
+    other. They are also in one group if each was run at only one rate and RTT.
+    """
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):
         members = [cell for cell in cells if cell.queue == queue]

@@ -37,7 +37,7 @@ APPLICATION = "The test limits what the application writes, which tailback canno
 
 @dataclass(frozen=True)
 class Seen:
-    """The packets and the qlog of a program in the run of a case."""
+    """The packets and the qlog of a program when it runs a case."""
 
     packets: PacketTrace
     log: LogTrace | None

@@ -29,8 +29,9 @@ class Spell:
 
 
 class StateTrace:
-    """Samples of a sender in order of time. `values` contains a list for each quantity, with one
-    value for each sample.
+    """Samples of a sender's state in order of time.
+
+    `values` contains a list for each quantity, with one value for each sample.
     """
 
     def __init__(self, times: Sequence[float], values: dict[str, list[float]]) -> None:

@@ -143,7 +143,7 @@ class _Kinds:
             return self._of_table(value, path, entry)
         if path.endswith((".steps", ".during", ".pause")):
             kind = "rate" if path.endswith("rate.steps") else "time"
-            # A number without a unit, such as a loss rate, stays a number.
+            # A number without a unit, such as a loss rate, is written as a number.
             return [
                 [_unit(at, "time"), to if isinstance(to, float) else _unit(to, kind)]
                 for at, to in value

@@ -45,6 +45,8 @@ def without_comments(text: str) -> str:
 
 
 def _narrow(code: str) -> str:
-    """Reduce each run of white space to one space or line break. Line breaks stay, because Go ends
-    statements with them."""
+    """Reduce each run of white space to one space or line break.
+
+    Line breaks are kept, because in Go they end statements.
+    """
     return _SPACE.sub(lambda run: "\n" if "\n" in run[0] else " ", code)

@@ -71,8 +71,11 @@ class Places:
         return {f"{COPIES}/{n}": path for n, path in files}
 
     def mapping(self) -> str:
-        """Return the path in the guest of each package root, file and container image in the
-        scenario, as JSON for the guest's first process."""
+        """Return JSON for the guest's first process.
+
+        It contains the path in the guest of each package root, file and container image
+        in the scenario.
+        """
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}
         paths = {path: f"/{FOLDER}/{name}" for name, path in given.items()}

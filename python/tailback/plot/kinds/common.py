@@ -308,7 +308,10 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 
 
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
-    """Return the angle of the names on an axis, slanted if they do not fit horizontally."""
+    """Return the angle of the names on an axis.
+
+    They are slanted if they do not fit horizontally.
+    """
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter
     if longest <= room:

@@ -133,8 +133,10 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def front(points: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """Mark the points on the Pareto front. A point is not on the front if another point is better
-    by more than `SAME` in at least one value, and worse by more than `SAME` in no value.
+    """Mark the points on the Pareto front.
+
+    A point is not on the front if another point is better in at least one value and
+    worse in no value. Differences of at most `SAME` do not count.
     """
 
     def better(other: TradeoffPoint, point: TradeoffPoint) -> bool:

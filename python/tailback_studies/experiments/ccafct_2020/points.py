@@ -19,8 +19,8 @@ from tailback_studies.reproduction.sources import lines, scenario, set_value
 
 #: Number of requests of each row in a full and a quick run.
 REQUESTS, QUICK_REQUESTS = 900, 300
-#: How long a competitor runs before the first request, how long it runs on after the last one, and
-#: how long the last requests of a run may take, in s.
+#: A competitor starts `BEFORE` seconds before the first request, and ends `TAIL` seconds after the
+#: last request. The last requests of a run may take `AFTER` seconds.
 BEFORE, TAIL, AFTER = 20, 10, 60
 #: The competitors in the order in which the publication's program runs them.
 ORDER = ("", "cubic", "prague")

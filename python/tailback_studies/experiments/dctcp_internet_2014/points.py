@@ -283,7 +283,7 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
 
 
 def _scalar(value: Any) -> Any:
-    """Return a parameter as a value that fits into a column."""
+    """Return a parameter as a value that a frame's column can hold."""
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 

@@ -323,8 +323,9 @@ def _ratio(first: float | None, second: float | None) -> float | None:
 
 
 def _utilisation(case: DualPi2Case, stored: DualPi2Stored) -> dict[str, float | None]:
-    """Compute for each second the utilisation of the link (in %) by all classes of the published
-    row, and return statistics of these values.
+    """Return statistics of the link's utilisation (in %) by all classes of the published row.
+
+    The utilisation is computed for each second.
     """
     names = [name for name in case.classes if name is not None]
     if len(names) == len(stored.summary["classes"]):

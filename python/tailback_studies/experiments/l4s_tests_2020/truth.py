@@ -70,7 +70,10 @@ def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
 
 def missed(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
     """Return the rates of S1 whose errors exceed the limit for the 90th percentile, and the ratios
-    of S6 beyond their limit, largest errors first."""
+    of S6 whose errors exceed the limit.
+
+    The largest errors come first.
+    """
     one = [e for e in entries if _rate(e) and (e.size("capacity") or 0.0) > S1_P90]
     six = [e for e in entries if e.within is False]
     return [

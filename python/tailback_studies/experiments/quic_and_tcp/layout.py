@@ -115,7 +115,7 @@ class QuicPlace:
 
     @property
     def name(self) -> str:
-        """The name of the bottleneck in the ids of values."""
+        """The bottleneck's name in ids of values."""
         return f"{self.link.rate_mbit} Mbit/s/{self.rtt_ms} ms/{self.queue}"
 
 

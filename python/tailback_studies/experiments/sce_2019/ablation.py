@@ -131,7 +131,7 @@ EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
 )
-#: Number of seeds of the runs in this module.
+#: Number of seeds for the runs in this module.
 SEEDS = 1
 
 

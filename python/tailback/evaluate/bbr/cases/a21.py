@@ -22,8 +22,10 @@ def bounded_up(trace: StateTrace) -> float | None:
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if DOWN begins, and inflight_longterm is set to the data in flight or to 0.7 times the
-    smaller of BDP and window, whichever is larger."""
+    """Pass if DOWN begins, and inflight_longterm is set to the larger of two values.
+
+    One is the data in flight, the other is 0.7 times the smaller of BDP and window.
+    """
     trace = seen.trace
     up, after = seen.at_event("UP")
     if up is None or after is None:
