@@ -31,8 +31,8 @@ HEAD = """\
 # BBR of QUIC stacks
 
 [`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program) runs the test cases in
-the appendix of BBR's draft. This page shows which of them the stacks quinn and quiche pass. Packets
-and qlogs can decide only some cases; the last section lists the other cases.
+the appendix of BBR's draft. This page shows which of these cases the stacks quinn and quiche
+pass. Packets and qlogs can decide only some cases; the last section lists the other cases.
 
 Both stacks implement BBR. The page also has the verdicts for quinn's CUBIC, which show whether a
 test case detects that a congestion control is not BBR. `python scripts/bbr_programs.py` writes this

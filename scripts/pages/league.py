@@ -383,8 +383,9 @@ also has its own page, which begins with the results farthest beyond their bound
 lists the value, scenario and seeds for each section of the standard, and the engine with its
 version. The data are in [league.json]({data}).
 
-A verdict holds for one scenario and one margin: the distance that a value may have from its
-reference. Where the RFC gives no margin, tailback sets the margin. The verdicts are not a ranking.
+A verdict holds for one scenario and one margin. The margin is the largest allowed distance of a
+value from its reference. Where the RFC gives no margin, tailback sets the margin. The verdicts are
+not a ranking.
 
 In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, – is *not observable*, and · is
 *not run*. A cell shows the measured value of a section, and links to the section's row on the page
@@ -406,7 +407,7 @@ undecided than the simulator.
 """
 
 PROBES = """\
-## Two bounds of rising loss
+## Two bounds on the rate under rising loss
 
 By RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per round trip,
 and then wait longer and longer. The section applies to every transport, so tailback applies the

@@ -14,14 +14,14 @@
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
-//!   and `tupdate` is 32 ms. The gains are rounded to whole units per tick of 64 ns. (They become
+//!   and `tupdate` is 32 ms. The gains are rounded to integers per tick of 64 ns. (They become
 //!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The timer counts jiffies of 4 ms. The
 //!   timer first fires after half a second. Random numbers are compared with p by `<` instead of
 //!   `<=`. The step threshold has a resolution of 1024 ns. The threshold applies only if at least
 //!   one more packet remains in L. There is no memory limit.
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
 //!   the last packet of C. There is no time shift, unless the option `tshift` sets one. The gains
-//!   are rounded to whole units per ns. (They become 0.233 and 2.794 Hz.)
+//!   are rounded to integers per ns. (They become 0.233 and 2.794 Hz.)
 //! - `dualpi2-2019-wrr-percent`: the scheduler divides the link between L and C by bytes. The
 //!   option `classic_protection` sets C's share. The gains are those of `dualpi2-2019-wrr-counter`.
 //!   `l_drop` is 100 in this version. The step threshold applies if at least two packets remain in

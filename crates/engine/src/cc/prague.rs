@@ -11,8 +11,8 @@
 //! window by one segment per ACK until the reduction is complete. If the other end does not support
 //! Accurate ECN, Prague behaves like Reno without ECN.
 //!
-//! For a year, the version number of the module stayed at 0.6 from commit to commit. Some of these
-//! commits store the fractional part of the window. A few of them also use the fractional part to
+//! For a year, the version number stayed at 0.6 although the module changed. Some commits of this
+//! year store the fractional part of the window. A few of them also use the fractional part to
 //! compute the pacing rate. By default, tailback computes the pacing rate from whole packets
 //! (option `pace`). Earlier commits and version 0.7 do the same.
 //!
