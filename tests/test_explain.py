@@ -667,6 +667,25 @@ def test_only_the_options_that_an_event_changes_are_named(
     assert found["sentence"] == f"At 1 s: the queue of bottleneck gets {told}."
 
 
+def test_offloads_leave_out_the_shares_of_a_flow(tmp_path: Path) -> None:
+    def explained(offloads: bool) -> dict[str, Any]:
+        scenario = {
+            "duration": "5s",
+            "bottleneck": {"rate": "100Mbit", "queue": "codel"},
+            "path": {"rtt": "20ms", "offloads": offloads},
+            "flows": [{"cc": "cubic"}],
+        }
+        (made,) = package.run(scenario, out=tmp_path / str(offloads))
+        return explain(made.stored).to_dict()
+
+    plain, joined = explained(False), explained(True)
+    assert plain["flows"][0]["drop_share"] > 0
+    assert joined["flows"][0]["drop_share"] is None
+    assert joined["flows"][0]["mark_share"] is None
+    noted = [any("offloads are on" in note for note in of["notes"]) for of in (plain, joined)]
+    assert noted == [False, True]
+
+
 def test_a_report_draws_no_window_after_a_flow_stops(tmp_path: Path) -> None:
     (made,) = package.run(EVENTS, out=tmp_path / "results")
     drawn = traces._while_sending(made.series(), ["one", "two/1", "two/2"], made)

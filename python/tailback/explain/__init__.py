@@ -156,6 +156,13 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         *(flows.of(f, s, "flow") for f, s in zip(recorded["flows"], summary["flows"], strict=True)),
         *(flows.of(s, of_sources[s["name"]], "source") for s in recorded["traffic"]),
     ]
+    if run.manifest["canonical"].get("offloads"):
+        for sender in senders:
+            sender.update(mark_share=None, drop_share=None)
+        notes.append(
+            "offloads are on: TCP counts segments, but drops and marks count packets of several "
+            "segments, so the shares of dropped and marked packets of a flow are not known"
+        )
     frame = over_time.of(run) if series else None
     if series and frame is None:
         notes.append(
