@@ -21,7 +21,7 @@ class InputError(TailbackError, ValueError):
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """All errors in the input, in a list."""
+        """The list of all errors in the input."""
         return [str(self)]
 
 
@@ -34,7 +34,7 @@ class InputErrors(InputError):
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """All errors in the input, in a list."""
+        """The list of all errors in the input."""
         return list(self._problems)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, ...]]:
@@ -53,7 +53,7 @@ class ScenarioError(InputError):
 
     @property
     def problems(self) -> list[Diagnostic | Located | str]:
-        """All errors in the scenario, in a list."""
+        """The list of all errors in the scenario."""
         return list(self.diagnostics)
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str]]:

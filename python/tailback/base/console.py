@@ -23,9 +23,7 @@ class PlainConsole(Console):
         super().__init__(markup=False, emoji=False, highlight=False, **options)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Escape control characters first, because Rich then measures the width of the escaped
-        text.
-        """
+        """Escape control characters first, so that Rich measures the width of the escaped text."""
         return super().render_str(shown(text), **{**options, "markup": False, "emoji": False})
 
     def render(

@@ -178,7 +178,8 @@ def _finite(text: str) -> float:
 
 def _whole(text: str) -> int:
     # Later arithmetic converts integers to floats, so an integer must be within the range of a
-    # float. The check also rejects thousands of digits, which `int` would take seconds to convert.
+    # float. The check also rejects integers with thousands of digits, because `int` would take
+    # seconds to convert them.
     _finite(text)
     return int(text)
 

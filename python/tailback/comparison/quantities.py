@@ -54,7 +54,10 @@ TEST_BED = (
 
 
 def select(chosen: Sequence[str]) -> list[Metric]:
-    """Return the metrics with these names or paths. `link.drops` means the drops of links only."""
+    """Return the metrics with these names or paths.
+
+    `link.drops` selects only the drops of links.
+    """
     by_path: dict[tuple[str, str], Metric] = {}
     for name in chosen or METRICS:
         matches = metrics.offered(name)

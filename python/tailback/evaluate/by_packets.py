@@ -39,7 +39,7 @@ class ByPackets:
         return self.inner.scenario
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return the section's runs, with programs in place of flows. Return no runs if the section
+        """Return the section's runs, with programs instead of flows. Return no runs if the section
         cannot observe a program."""
         if self.inner.unobservable:
             return {}

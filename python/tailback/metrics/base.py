@@ -100,7 +100,7 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The title in tables: the name, with the unit unless the name ends in it."""
+        """The title in tables. It is the name, with the unit unless the name ends in the unit."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 

@@ -1,8 +1,8 @@
 """Combines the values of runs with different seeds. Only this module computes means over seeds.
 
 Callers read a metric of one flow, link or class in each run, and pass these readings to
-`over_runs`. `Metric` defines how runs without a value are treated, and the possible values to which
-an interval is cut.
+`over_runs`. `Metric` defines how runs without a value are treated. It also defines the
+range of possible values, to which intervals are cut.
 """
 
 from __future__ import annotations

@@ -60,8 +60,10 @@ class ResolvedLook:
     events: Sequence[str] = ()
 
     def at(self, axis: Axis) -> list[float]:
-        """Return the positions of the reference lines on an axis, which the axis range must
-        include."""
+        """Return the positions of the reference lines on an axis.
+
+        The axis range must include them.
+        """
         return [rule.value for rule in self.rules if rule.axis == axis]
 
 

@@ -47,7 +47,7 @@ class PlotRequest:
 
     @property
     def nothing(self) -> bool:
-        """Whether the user chose neither data nor kind of plot."""
+        """Whether the user chose neither the data nor the kind of plot."""
         return not (self.x or self.y or self.color or self.facet or self.kind or self.without)
 
 

@@ -1,5 +1,5 @@
-"""Defines the look of figures for papers: widths, letter sizes, and colours that differ in grey
-print.
+"""Defines how figures for papers look, with their widths, letter sizes, and colours that differ in
+grey print.
 
 A figure is laid out in CSS pixels, 96 to an inch. Letters of 8 points have that size on paper if
 the figure is not scaled.

@@ -138,7 +138,7 @@ def say_what_is_missing(plan: PlotPlan, quantity: PlotQuantity, means: Sequence[
 
 
 def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
-    """Return the first link of the route of a flow or source, or the link of a class."""
+    """Return the first link on the route of a flow or source, or the link of a class."""
     if "link" in place.known:
         return place.known["link"]
     if "class" in place.known:

@@ -1,4 +1,4 @@
-"""Writes the texts of a figure in the scenario's terms: keys, values and quantities, with units."""
+"""Writes the keys, values and quantities in a figure in the scenario's terms, with units."""
 
 from __future__ import annotations
 

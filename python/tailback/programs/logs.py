@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 
 def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
-    """Yield the files in a program's output folders whose name ends like the name of a qlog
-    file."""
+    """Yield the files in a program's output folders that have the extension of a qlog file."""
     for file in kept.files(run, program):
         if file.name.startswith(f"{kept.OUT}/") and file.name.endswith(qlog.ENDINGS):
             yield file

@@ -74,8 +74,9 @@ class Trace:
 
 
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
-    """Return the unit in which a log gives RTTs, in ms. It is 1 as in the schema, or 1000 if the
-    RTTs are in seconds, as quinn logs them.
+    """Return the unit of the RTTs in a log, as a number of ms.
+
+    It is 1 as in the schema, or 1000 if the RTTs are in seconds, as quinn logs them.
 
     `base_ms` is the path's RTT without queues. RTTs cannot be shorter than this, so values far
     below it are in seconds.

@@ -173,8 +173,9 @@ def _broken(head: str, width: int) -> list[str]:
 
 
 def _parts(needed: Sequence[int], first: int) -> list[list[int]]:
-    """Divide columns into tables that fit at the smallest font size. Each table begins with the
-    same columns, the first `first` columns.
+    """Divide columns into tables that fit on the page at the smallest font size.
+
+    Each table begins with the same columns, the first `first` columns.
 
     `needed` has the width of each column in letters.
     """

@@ -53,7 +53,7 @@ def of(named: Iterable[tuple[str, Results]]) -> tuple[Rerun, ...]:
 
 
 class Links:
-    """Makes the links of a report to the laboratory. Figures of the same runs share a link."""
+    """Makes the links from a report to the laboratory. Figures of the same runs share a link."""
 
     def __init__(self, wanted: bool | None = None) -> None:
         self.page: Path | None = None

@@ -31,8 +31,9 @@ only if a program of a run wrote it and a browser shows it as text.
 
 
 def plain(text: object) -> str:
-    """Escape data for use in trusted text or Markdown. The result is one line without characters
-    that would be interpreted.
+    """Escape data for use in trusted text or Markdown.
+
+    The result is one line without characters that Markdown would interpret.
     """
     return re.sub(_SPECIAL, r"\\\g<0>", _one_line(text))
 

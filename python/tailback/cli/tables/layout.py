@@ -24,7 +24,7 @@ def width_of(table: Table) -> int:
 
 
 def print_table(table: Table) -> None:
-    """Print a whole table, with lines longer than the terminal's width if necessary."""
+    """Print a table without cutting it, even if its lines are longer than the terminal's width."""
     console = new_console()
     new_console(max(console.width, width_of(table))).print(table, crop=False)
 

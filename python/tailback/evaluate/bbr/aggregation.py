@@ -36,7 +36,7 @@ def samples(trace: StateTrace) -> list[float]:
 
 def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
     """Return the share of ACKs at which BBR's `extra_acked` equals the maximum over the last
-    rounds.
+    `rounds` rounds.
 
     BBR's filter keeps only a few samples, so its window varies. A value counts as equal
     if it lies between the maximum over the last 2 rounds and the maximum over the last

@@ -379,8 +379,8 @@ OF_APPLICATION = ("A.2", "A.6", "A.7", "A.11", "A.20", "A.22")
 
 
 def unobservable(case: Case) -> str:
-    """Return why the packets of a program cannot decide a case, or an empty text if the packets can
-    decide it."""
+    """Return the reason why a program's packets cannot decide a case, or an empty text if they
+    can."""
     if case.id in JUDGES:
         return ""
     if case.id in OF_APPLICATION:

@@ -1,5 +1,7 @@
-"""Evaluates a program by the test cases. The program replaces the BBR flow, and its packets and its
-qlog decide the verdicts."""
+"""Evaluates a program by the test cases for BBR.
+
+The program replaces the BBR flow, and its packets and its qlog decide the verdicts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Defines the result of a case: a section with the samples that decided its verdict."""
+"""Defines the result of a case, which is a section with the samples that decided the verdict."""
 
 from __future__ import annotations
 

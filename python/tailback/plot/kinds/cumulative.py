@@ -99,8 +99,9 @@ def _shares(
 def _curve(
     samples: pl.DataFrame, steps: int, *, tail: bool
 ) -> tuple[list[dict[str, float | None]], tuple[float, float]]:
-    """Return points of the distribution of all runs, with confidence intervals, and the x range of
-    its main part.
+    """Return points of the distribution over all runs, with confidence intervals.
+
+    Also return the x range of the distribution's main part.
 
     The points have equal steps in the share, or in its logarithm for a ccdf (`tail`).
     """

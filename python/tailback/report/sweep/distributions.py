@@ -54,7 +54,7 @@ def _delays(
 ) -> ReportFigure | None:
     links = list(groups[0][0].summary["queues"]) if groups else []
     if len(groups) == 1:
-        # If the sweep has a single sweep point, show the links by colour.
+        # If the sweep has only one point, show the links by colour.
         role = Roles(None, None, ())
         names = links[:MOST_COLOURS]
         curves = [

@@ -53,8 +53,9 @@ Answer = dict[str, bytes] | Lost
 
 
 def versions(words: Sequence[str]) -> dict[str, str]:
-    """Return the installed versions of tailback and of these engines. For a missing engine, return
-    the reason.
+    """Return the installed versions of tailback and of these engines.
+
+    For an engine that is missing, return the reason instead.
     """
     by_name = {"tailback": tailback.__version__}
     for word in words:

@@ -37,7 +37,7 @@ QUICK = " A quick run: fewer places, factors and seeds."
 
 
 def ran(results: Found) -> dict[str, Facts]:
-    """Return facts about the runs of each plan: their number, seeds, duration and engine."""
+    """Return facts about the runs of each plan, such as the number of runs, seeds and duration."""
     out = {}
     for name, sweeps in results.items():
         warmups = [run.summary["warmup_s"] for result in sweeps for run in result]

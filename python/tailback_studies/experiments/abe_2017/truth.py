@@ -79,8 +79,10 @@ def verdicts(measurements: AbeMeasures) -> list[AbeVerdict]:
 
 
 def predicted(points: Sequence[single.SinglePoint]) -> list[single.SinglePoint]:
-    """Return the points for which the formula gives a prediction. Without a reduction, the formula
-    gives no prediction."""
+    """Return the points for which the formula gives a prediction.
+
+    If the window is never reduced, the formula gives no prediction.
+    """
     return [p for p in points if p.predicted is not None and p.utilisation.mean is not None]
 
 

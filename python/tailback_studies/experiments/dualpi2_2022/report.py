@@ -39,7 +39,7 @@ QUICK = " A quick run: the published rows only, one fifth of their time, one see
 
 @dataclass(frozen=True)
 class DualPi2Runs:
-    """The runs and results of a report."""
+    """The runs and results on which a report is based."""
 
     facts: Facts
     quick: bool
