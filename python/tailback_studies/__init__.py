@@ -1,4 +1,5 @@
-"""Studies that tailback ships: published experiments, sets of scenarios, and a validation.
+"""Studies that ship with tailback, which are published experiments, sets of scenarios, and a
+validation.
 
 Studies may use the modules of `tailback` that docs/contributing/studies.md lists. As for studies of
 other packages, the command line finds these studies through the entry point `tailback.studies`.

@@ -1,5 +1,8 @@
-"""The command line. `commands` has a module for each command, and `tables` prints the tables of
-commands."""
+"""The command line.
+
+`commands` has a module for each command, and `tables` prints the tables that commands
+show.
+"""
 
 import gc
 

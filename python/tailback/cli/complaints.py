@@ -126,7 +126,7 @@ def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     # A place without a line number means that tailback made the TOML text from a Python table. The
     # user has never seen the lines of this text.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
-    # If a key is missing at the top level of the file, no line can be shown.
+    # If a key is missing at the top level of the file, there is no line to show.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)
     if not is_there or not diagnostic.source.strip():
         return []

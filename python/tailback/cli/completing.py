@@ -22,8 +22,10 @@ LISTS = ("cc", "aqm", "traffic", "impairments", "paths", "programs", "metrics")
 
 
 def completer(names: Callable[[click.Context], Iterable[tuple[str, str]]]) -> Completer:
-    """Return a callback for click that completes names and shows their help texts. If listing the
-    names fails, it completes nothing."""
+    """Return a callback for click that completes names and shows their help texts.
+
+    If listing the names fails, the callback completes nothing.
+    """
 
     def complete(
         context: click.Context, _parameter: click.Parameter, begun: str

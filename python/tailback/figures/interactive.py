@@ -113,8 +113,8 @@ def _add_zoom(spec: Spec, numbers: Iterator[int], common: str = "") -> None:
     """Add zoom. Dragging moves the figure along x, the wheel with Ctrl zooms, and a double click
     resets.
 
-    Panels that share their axis move together. A swipe with a finger and the wheel without Ctrl
-    scroll the page.
+    Panels that share their axis move together. Swiping with a finger, or turning the
+    wheel without Ctrl, scrolls the page.
     """
     for several in _SEVERAL:
         if several in spec:

@@ -190,7 +190,7 @@ def _panels(
 
 
 def _wrapped(name: str, wide: int, letter: float) -> list[str]:
-    """Break a title into as many lines as its column needs."""
+    """Break a title into lines that fit into its column."""
     lines: list[str] = []
     for word in re.findall(r"[^\s-]+-?|-", name):
         joint = "" if lines and lines[-1].endswith("-") else " "

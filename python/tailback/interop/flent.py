@@ -50,7 +50,8 @@ Rows = list[tuple[int, float]]
 
 @dataclass(frozen=True)
 class Flent:
-    """Format `flent`: the throughput, RTT and window of each flow, and the delay of a ping."""
+    """The format `flent`, with the throughput, RTT and window of each flow, and the delay of a
+    ping."""
 
     suffix: str = SUFFIX
 

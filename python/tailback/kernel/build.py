@@ -233,7 +233,7 @@ def _kit(
 
 
 def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
-    """Return apt for the suites, with fresh lists of packages."""
+    """Return an `Apt` for the suites, with fresh lists of packages."""
     own = "apt" if suites == releases.NEWEST_SUITES else "apt-" + "-".join(suites)
     archive = apt.Apt(cache / own, suites, downloads=cache / "downloads")
     archive.update(steps)
@@ -241,7 +241,7 @@ def _archive(cache: Path, suites: tuple[str, ...], steps: Steps) -> apt.Apt:
 
 
 def _sound(folder: Path) -> bool:
-    """Return whether a guest kernel exists, and its kernel and root are unchanged since the
+    """Return whether a guest kernel exists, and whether its kernel and root are unchanged since the
     build."""
     try:
         facts = manifest.read(folder / kit.MANIFEST, manifest.KIT)

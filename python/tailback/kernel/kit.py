@@ -218,8 +218,8 @@ class Kit:
         return [self.modules[module] for module in order]
 
     def extras(self) -> list[dict[str, Any]]:
-        """Return the manifests of all modules that `--module` built for this guest kernel, in all
-        versions."""
+        """Return the manifests of all versions of all modules that `--module` built for this guest
+        kernel."""
         modules = []
         for path in sorted((self.path / "modules").glob(f"*/{SHELF}")):
             if path.parent.is_symlink():

@@ -259,8 +259,9 @@ def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
 
 
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
-    """Return the entries of a manifest about these modules: their files and hashes, and the
-    algorithms that they register.
+    """Return the entries of a manifest about these modules.
+
+    They list files, hashes, and the algorithms that the modules register.
     """
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}

@@ -69,8 +69,8 @@ def run(
 ) -> list[str]:
     """Run a program, and return the lines of its stdout and stderr in the order of arrival.
 
-    If an interrupt or an error ends the wait, the program and all processes that it started are
-    ended too.
+    If an interrupt or an error ends the wait, this function also ends the program and
+    all processes that it started.
     """
     try:
         child = _start([str(word) for word in command], cwd, env or environment())

@@ -547,7 +547,7 @@ class Results:
                 raise InputError(names.unknown(kind, name, list(known)))
 
     def _keyed(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Replace the column `run` by the parameters, seed and run_id of that run."""
+        """Replace the column `run` by columns for the parameters, seed and run_id of that run."""
         import polars as pl
 
         paths = dict.fromkeys(path for point in self.points for path in point.params)

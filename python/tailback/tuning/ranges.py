@@ -148,7 +148,10 @@ def _plain(number: float) -> str:
 
 
 def parse(path: str, asked: object) -> Vary:
-    """Parse the values to try for one path: text as on the command line, or a list of choices."""
+    """Parse the values to try for one path.
+
+    They are text as on the command line, or a list of choices.
+    """
     option = f"--vary {path}={asked}"
     if not isinstance(asked, str):
         if isinstance(asked, Sequence) and len(asked) > 1:

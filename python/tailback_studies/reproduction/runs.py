@@ -29,7 +29,8 @@ def table(made: Mapping[str, Facts]) -> Table:
 
 
 def bare(blocks: Iterable[Block]) -> list[Block]:
-    """Return the texts and the tables, but remove the tables' captions about their runs."""
+    """Return the texts and the tables, but remove the captions that describe the runs of a
+    table."""
     return [
         replace(block, facts=Facts()) if isinstance(block, Table) else block
         for block in blocks

@@ -39,8 +39,10 @@ def facts(
 
 
 def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
-    """Return the lines under the title of a report: source, engine, and numbers of runs and
-    values."""
+    """Return the lines under the title of a report.
+
+    They show the source, the engine, and the numbers of runs and values.
+    """
     return [
         ("source", source),
         ("engine", facts.engine),
@@ -94,7 +96,7 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
 
 
 def blind_columns(judge: Judge) -> tuple[int, str | None, str | None]:
-    """Return the number of held-out values, with median and 90th percentile of their errors."""
+    """Return the number of held-out values, and the median and 90th percentile of their errors."""
     return (
         judge.blind,
         size(judge.blind_median, judge.error, ".3g"),

@@ -26,7 +26,7 @@ ENGINES = ("sim", "kernel")
 
 @dataclass(frozen=True)
 class GridQueue:
-    """A queue of the grid: a scenario file with its rates and round-trip times, and the flows to
+    """A queue of the grid, with its scenario file, rates and round-trip times, and the flows to
     run."""
 
     family: str

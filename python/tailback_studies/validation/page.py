@@ -161,7 +161,7 @@ def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md and the folder of its figures. If only some queues were run, the page is
     validation-NAME.md, where NAME is their group or the first queue."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Read the revision first, because writing a file makes the checkout dirty.
+    # Read the revision first, because git reports changed files once a file has been written.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     name = "-".join(["validation", *named(_queues(validation))[:1]])
@@ -184,7 +184,10 @@ def _queues(made: Validation) -> list[str]:
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return the queues as arguments of the command: the name of their group, or of each queue."""
+    """Return the queues as arguments of the command.
+
+    These are the name of a group of queues, or the name of each queue.
+    """
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}
     return list(families) if len(families) == 1 and of_families == set(queues) else queues

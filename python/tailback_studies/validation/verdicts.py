@@ -139,7 +139,7 @@ class LimitVerdict:
 
 
 def verdict(limit: Limit, cells: Sequence[Cell]) -> LimitVerdict | None:
-    """Return the result of a limit, or None if no scenario has its quantity."""
+    """Return the result of a limit, or None if no scenario has the quantity that it limits."""
     chosen = [cell for cell in cells if cell.of(limit.quantity)]
     if not chosen:
         return None
@@ -175,7 +175,10 @@ def verdicts(cells: Sequence[Cell]) -> list[LimitVerdict]:
 
 
 def judges(cells: Sequence[Cell]) -> list[Judge]:
-    """Return the rows of goals.csv: the median error of throughput, then the limits."""
+    """Return the rows of goals.csv.
+
+    The first row is the median error of throughput, and the other rows are the limits.
+    """
     found = verdicts(cells)
     middle = [one.middle for one in found if one.limit is THROUGHPUT]
     return [*middle, *(one.judge for one in found)]

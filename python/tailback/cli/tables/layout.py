@@ -42,8 +42,9 @@ def new_console(width: int | None = None) -> PlainConsole:
 
 
 def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
-    """Shorten each path to its last components, as many as are needed to distinguish the path from
-    the other paths.
+    """Shorten each path to its last components.
+
+    Keep as many as are needed to distinguish it from the other paths.
     """
     split = [path.split(".") for path in paths]
     names = list(paths)

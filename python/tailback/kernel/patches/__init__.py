@@ -59,7 +59,7 @@ def apply(tree: KernelSource, env: dict[str, str], steps: Steps, *, required: bo
     steps.step("applying the patch for programs")
     begun = folder.with_name(folder.name + ".part")
     folders.remove(begun, inside=begun.parent)
-    # A kernel tree has 1 GB, so the copy shares unchanged files by hard links.
+    # The size of a kernel tree is 1 GB, so the copy shares unchanged files by hard links.
     process.run(["cp", "-al", tree.folder, begun])
     for name in _changed():
         if (begun / name).exists():

@@ -42,7 +42,7 @@ SHAPE: Mapping[str, manifest.Check] = {
 
 @dataclass(frozen=True)
 class BuildRecipe:
-    """How to build a program from its folder of sources."""
+    """The instructions for building a program from its folder of sources."""
 
     folder: str
     compiler: tuple[str, ...] = ()

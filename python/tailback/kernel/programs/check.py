@@ -167,7 +167,7 @@ class _Check:
 
     @cached_property
     def _configured(self) -> Sequence[str]:
-        """Return folders that the loader searches besides the standard folders."""
+        """Return the folders that the loader searches in addition to the standard folders."""
         return ()
 
     def _by(self, seen: Mapping[str, str], place: str) -> str:

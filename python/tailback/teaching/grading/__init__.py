@@ -227,7 +227,10 @@ def grade(
 
 
 def _own(task: Task, seeds: int | None) -> Any:
-    """Load the task's scenario without a submission. It must be valid and have assertions."""
+    """Load the task's scenario without a submission.
+
+    The scenario must be valid and have assertions.
+    """
     scenario = scenarios.load(
         task.scenario, [], seeds if seeds is not None else task.seeds, engines.get("sim")
     )

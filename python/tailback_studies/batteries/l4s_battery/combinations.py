@@ -21,8 +21,8 @@ SPLITS = tuple(f"{n}-{10 - n}" for n in range(11))
 
 
 def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
-    """Draw normalised rate and window per flow for each combination of flows (the report's section
-    A.4)."""
+    """Draw the normalised rate and window of flows for each combination of flows (section A.4 of
+    the report)."""
     points = gathered.of("flows")
     out: list[ReportFigure] = []
     for name, combos, what in (

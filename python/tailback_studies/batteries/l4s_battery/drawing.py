@@ -56,8 +56,10 @@ def figure(
     colours: Mapping[str, str],
     facts: Facts,
 ) -> list[ReportFigure]:
-    """Draw the sweep points in one figure, or in several if there are many versions. Return an
-    empty list if there is nothing to draw."""
+    """Draw the sweep points in one figure, or in several if there are many versions.
+
+    Return an empty list if there are no values to draw.
+    """
     rows = list(dict.fromkeys(row(point) for point in points))
     known = [text for text in xs if any(x(point) == text for point in points)]
 

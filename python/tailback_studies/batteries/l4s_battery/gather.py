@@ -113,8 +113,8 @@ class Gathered:
         return [point for point in self.points if point.part == part]
 
     def flagged(self, point: BatteryPoint, variant: str, name: str, *quantities: str) -> bool:
-        """Return whether any of `quantities` differs from the baseline by more than noise, for the
-        class, link or run called `name`."""
+        """Return whether any of `quantities` of the class, link or run `name` differs from the
+        baseline by more than noise."""
         return any(
             (point.part, point.case, name, quantity, variant) in self._flags
             for quantity in quantities

@@ -234,7 +234,8 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Beside UDP, TCP has little throughput. Use a logarithmic scale to show it.
+            # Beside UDP, TCP has little throughput. Use a logarithmic scale to make
+            # this throughput visible.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

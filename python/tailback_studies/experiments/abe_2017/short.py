@@ -164,7 +164,7 @@ def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
 
 
 def reductions(run: Run, beta: float) -> list[tuple[float, float]]:
-    """For each reduction, return the window before it and the ssthresh after it."""
+    """Return the window before each reduction and the ssthresh after the reduction."""
     found = run.series().filter(pl.col("quantity") == "ssthresh").sort("time_ns")
     values = found["value"].rle().struct.field("value").to_list()
     return [((value + 0.5) / beta, value) for value in values]

@@ -82,7 +82,7 @@ class SinglePoint:
     delay: Mapping[str, float | None]
     #: Window at reductions, in bandwidth-delay products.
     x: float | None
-    #: Standard deviation of the windows at reductions, divided by their mean.
+    #: Standard deviation of the windows at reductions, divided by the mean of these windows.
     spread: float | None
     #: Utilisation that the formula predicts if applied to each cycle.
     by_cycles: float | None

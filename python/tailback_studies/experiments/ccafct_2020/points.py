@@ -61,7 +61,10 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the published value is in the interval. None if either is unknown."""
+        """Whether the published value is in the interval.
+
+        None if the value or the interval is unknown.
+        """
         if self.spread is None or self.cell.published is None:
             return None
         return self.spread[0] <= self.cell.published <= self.spread[1]
@@ -146,8 +149,10 @@ def source_of(competitor: str) -> str:
 
 @cache
 def requests() -> tuple[list[int], list[int]]:
-    """Read the publication's requests: the gap before each in ns, and the length of each response
-    in bytes."""
+    """Read the publication's requests.
+
+    Each has the gap before it (in ns) and the length of the response (in bytes).
+    """
     gaps = lines(__package__, "scenarios/gaps.txt")
     lengths = lines(__package__, "scenarios/lengths.txt")
     return [int(gap.removesuffix("ns")) for gap in gaps], [int(length) for length in lengths]
@@ -157,7 +162,8 @@ def requests() -> tuple[list[int], list[int]]:
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """Return the statistics of the publication: geometric mean, and nearest-rank percentiles."""
+    """Return the same statistics as the publication, which are the geometric mean and nearest-rank
+    percentiles."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)

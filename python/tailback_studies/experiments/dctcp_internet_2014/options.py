@@ -31,7 +31,7 @@ def _patch(**options: Any) -> dict[str, Any]:
 
 
 Basis = Literal["stated", "kernel", "default", "inferred"]
-#: Text for each basis of a value.
+#: The text that explains each basis of a value.
 BASES: dict[Basis, str] = {
     "stated": "stated in the paper",
     "kernel": "Linux 3.2, which the paper ran",

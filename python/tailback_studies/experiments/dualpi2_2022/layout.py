@@ -97,9 +97,9 @@ TCP_FLOWS = 5
 #: Base round-trip time (in ms) in overload.
 OVERLOAD_RTT = 10
 #: Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
-#: the class of the UDP flow. The published percentiles of the rate per flow show how many send. If
-#: P1 is 0 and P25 is not, one of five flows is idle. With UDP in C, the flows in L have a P25 of 0
-#: and a P75 of 5/3 of the mean, so three of the five flows send.
+#: the class of the UDP flow. The published percentiles of the rate per flow show how many flows
+#: send. If P1 is 0 and P25 is not, one of five flows is idle. With UDP in C, the flows in L have a
+#: P25 of 0 and a P75 of 5/3 of the mean, so three of the five flows send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
 #: key is the rate (in Mbit/s) of UDP in L and in C.
@@ -184,8 +184,10 @@ class DualPi2Case:
 
     @property
     def classes(self) -> tuple[str | None, str | None]:
-        """Names of our traffic classes for the columns `_ecn` and `_nonecn`. None if the class has
-        no flow."""
+        """Names of our traffic classes for the columns `_ecn` and `_nonecn`.
+
+        None if the class does not have a flow.
+        """
         run = self.run
         if self.whose == "udp":
             ecn, nonecn = run.udp

@@ -16,8 +16,9 @@ _LINK_MBIT = 100.0
 
 
 def udp_share(payload_mbit: float) -> float:
-    """Return the percentage of UDP packets that must be dropped if UDP gets the whole link. It is
-    (input - capacity)/input.
+    """Return the percentage of UDP packets that must be dropped if UDP gets the whole link.
+
+    This percentage is (input - capacity)/input.
     """
     sent = payload_mbit * UDP_FRAME / UDP_PAYLOAD
     return max(0.0, 100 * (sent - _LINK_MBIT) / sent)

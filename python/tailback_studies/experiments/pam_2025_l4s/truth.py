@@ -129,8 +129,10 @@ def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
 
 
 def noise(columns: Sequence[str], rows: Iterable[PamRow] | None = None) -> Noise | None:
-    """Return median and 90th percentile of the published standard deviations over trials. Rates are
-    relative to the link's rate, round-trip times to their mean."""
+    """Return the median and the 90th percentile of the published standard deviations over trials.
+
+    Rates are relative to the link's rate, round-trip times to their mean.
+    """
     wanted = None if rows is None else set(rows)
     sds = [
         cell.sd / (RATE_MBIT if column in RATES else cell.mean)

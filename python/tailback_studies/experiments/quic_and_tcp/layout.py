@@ -158,7 +158,7 @@ class Fetch:
 
     @property
     def label(self) -> str:
-        """The name of the stack in tables."""
+        """The stack's name in tables."""
         return self.who.label if isinstance(self.who, Stack) else f"Linux ({self.who})"
 
 

@@ -94,7 +94,7 @@ Summary = Mapping[str, Any]
 
 
 def met(pairs: Sequence[Pair], results: Sequence[Results]) -> list[Met]:
-    """Return the results of each pair. Harm compares runs with the same seed."""
+    """Return the results of each pair. Harm is computed from runs with the same seed."""
     every = {
         pair: {run.seed: run.summary for run in found}
         for pair, found in zip(pairs, results, strict=True)
