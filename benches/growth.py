@@ -304,7 +304,7 @@ PARTS = {
         "A hundred CUBIC flows with an RTT of `1 ms` share the link.",
         rates,
     ),
-    "recorded": Part("What is recorded", "", "CUBIC flows pass a link with CoDel.", recorded),
+    "recorded": Part("What is recorded", "", "CUBIC flows share a link that uses CoDel.", recorded),
     "entries": Part(
         "Rates that change",
         "entries",

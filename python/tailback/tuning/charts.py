@@ -174,7 +174,7 @@ def _course(tuning: Tuned, goal: Goal) -> Chart:
 
 
 def values(tuning: Tuned) -> Chart:
-    """Draw each goal (rows) over each varied value (columns)."""
+    """Plot each goal (rows) against each varied value (columns)."""
     vary = tuning.plan.vary
     width = max(140, 560 // len(vary) - 60)
     rows = []

@@ -5,7 +5,7 @@
 //! lowest number first. If a part handles an event, this never makes a component of another part
 //! due at the same time. So the order over all parts is a merge of the orders within the parts.
 //! Each part has a maximum: the largest component number that it has handled so far at this time.
-//! The merge always continues with the part that has the lower maximum.
+//! The merge always continues with the part that has the lowest maximum.
 //!
 //! Only pipes can belong to several parts. A pipe has the same number in all of its parts. If two
 //! packets leave a pipe at the same time, they leave in the order in which they entered it. This

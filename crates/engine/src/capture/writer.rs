@@ -33,7 +33,8 @@ impl<W: Write> PacketWriter<W> {
         })
     }
 
-    /// Sets how many bytes of each packet are written at most. By default, all headers are written.
+    /// Sets the maximum number of bytes to write for each packet. By default, all headers are
+    /// written.
     #[must_use]
     pub fn snap_length(mut self, bytes: usize) -> PacketWriter<W> {
         self.snap_length = bytes;

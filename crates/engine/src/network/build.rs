@@ -327,7 +327,7 @@ fn known<'a, B>(
     (entry, options)
 }
 
-/// Returns the bytes of the longest frame of any connection or endpoint.
+/// Returns the length, in bytes, of the longest frame of any connection or endpoint.
 pub(super) fn mtu(plan: &Plan) -> u32 {
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
     let stacks = plan.flows.iter().map(|flow| &flow.tcp);

@@ -100,7 +100,7 @@ struct Surroundings<'a> {
 }
 
 impl Impaired {
-    /// Builds the impairments of a link for the run of a seed. Returns `None` if the link has no
+    /// Builds the impairments of a link for a run with this seed. Returns `None` if the link has no
     /// impairments.
     pub fn of(link: &LinkPlan, seed: u64) -> Option<Box<Impaired>> {
         if link.impairments.is_empty() {

@@ -23,7 +23,7 @@ pub(super) struct Ends<'a> {
     pub layout: &'a Layout,
     /// The kernel's names of the congestion controls, by group of flows.
     pub controls: &'a [String],
-    /// The kernel's names of the congestion controls, by source. `None` for a source of datagrams.
+    /// The kernel's name of each source's congestion control. `None` for a source of datagrams.
     pub source_controls: &'a [Option<String>],
 }
 

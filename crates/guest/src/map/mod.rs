@@ -108,7 +108,7 @@ struct Decided<'k> {
     queues: Vec<tc::Qdisc>,
     /// The kernel's names of the congestion controls, by group of flows.
     controls: Vec<String>,
-    /// The kernel's names of the congestion controls, by source. `None` for a source of datagrams.
+    /// The kernel's name of each source's congestion control. `None` for a source of datagrams.
     source_controls: Vec<Option<String>>,
     /// The kernel's names of the congestion controls, by entry in `[[programs]]`.
     program_controls: Vec<String>,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.option(
     "--quick",
     is_flag=True,
-    help="Run fewer scenarios with fewer seeds and for fewer seconds, for a first look.",
+    help="Run fewer and shorter scenarios with fewer seeds, for a first look.",
 )
 @click.option(
     "--queue",

@@ -3,8 +3,8 @@
 
 use crate::cc::bbr_model::Bandwidth;
 
-/// Value of a bound on the volume that means "no bound". The volume is the number of segments in
-/// flight.
+/// Value of the bound on the volume that stands for "no bound". The volume is the number of segments
+/// in flight.
 pub(super) const NO_BOUND: u32 = u32::MAX;
 
 /// Upper bounds on the bandwidth and on the volume, which is the number of segments in flight.

@@ -234,7 +234,7 @@ fn ways_down() {
     assert_eq!(reduction(&set, &acks), [18, 16, 16, 16]);
     set[0] = word("reduction", "immediate");
     assert_eq!(reduction(&set, &acks), [18, 18, 18, 18]);
-    // PRR spreads a reduction by 2 segments over the round. While more than 18 segments are in
+    // PRR spreads a reduction of 2 segments over the round. While more than 18 segments are in
     // flight, ceil(18 n / 20) segments have been sent after the n-th ACK.
     set[0] = word("reduction", "prr");
     let prr = reduction(&set, &[true; 20]);
