@@ -146,6 +146,24 @@ impl Maker {
         }
     }
 
+    /// Lists the sizes of requests, one for each gap that the source lists. Removes the options of a
+    /// distribution, which a list replaces.
+    fn lengths(&mut self, source: &mut Table) {
+        for distribution in ["sizes", "alpha", "min", "max"] {
+            source.remove(distribution);
+        }
+        let count = match source.get("gaps") {
+            Some(Value::Array(gaps)) => gaps.len() as u64,
+            _ => 1 + self.draw.below(5),
+        };
+        let lengths = (0..count).map(|_| {
+            let bytes = self.draw.log(1.0, 1e6) as u64;
+            Value::String(format!("{bytes}b"))
+        });
+        let lengths = lengths.collect();
+        source.insert("lengths".to_owned(), Value::Array(lengths));
+    }
+
     fn source(&mut self, number: u64) -> Table {
         let entry = *self.draw.pick(traffic::ENTRIES);
         let mut source = Table::new();
@@ -161,8 +179,6 @@ impl Maker {
                 "idle" | "collect" if source.get("reuse") != Some(&Value::Boolean(true)) => {
                     continue;
                 }
-                // A list of sizes needs a list of gaps, one gap for each size. It cannot be
-                // combined with a distribution.
                 "lengths" => continue,
                 "frame_time" => ns((self.duration / self.draw.log(1.0, 500.0)).clamp(1e6, 9e14)),
                 "arrival" | "interval" => {
@@ -174,6 +190,9 @@ impl Maker {
                 _ => continue,
             };
             source.insert(opt.name.to_owned(), value);
+        }
+        if entry.options.iter().any(|opt| opt.name == "lengths") && self.draw.chance(0.2) {
+            self.lengths(&mut source);
         }
         self.end(&mut source);
         self.maybe(&mut source, 0.2, "count", |m| {
