@@ -229,7 +229,7 @@ class _Room:
         title = f"**{table['title']}**" if table["title"] else ""
         count = len(table["rows"])
         for rows in range(min(count, LONGEST), min(count, FEWEST) - 1, -1):
-            cut = f"The table shows only the first {rows} of {count} rows." if rows < count else ""
+            cut = f"The table shows the first {rows} of {count} rows." if rows < count else ""
             texts = [title, cut, *_shown(table, rows)]
             if sum(map(_count, [*self._parts, heading, *texts])) <= self._words:
                 return texts
