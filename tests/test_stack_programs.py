@@ -326,7 +326,7 @@ def test_a_stack_that_ignores_loss_and_marks_is_found(stacks: list[Path], tmp_pa
     ("entry", "place", "message"),
     [
         ('kind = "quinn"\nthreads = 1\n', "5:1", 'quinn has no option "threads"'),
-        ('kind = "quinn"\ncontrol = "bbr"\n', "5:11", "expected one of cubic, newreno"),
+        ('kind = "quinn"\ncontrol = "vegas"\n', "5:11", "expected one of cubic, newreno, bbr"),
         ('kind = "quinn"\npackages = ["curl"]\n', "5:1", '"packages" describes programs'),
         ('kind = "str0m"\nmax_rate = "200kbit"\n', "3:1", "a rate of at most max_rate is expected"),
         ('kind = "quin"\n', "4:8", 'unknown stack "quin"'),
