@@ -2,9 +2,9 @@
 //! do not have to read every run again.
 //!
 //! For each run, the catalogue stores the size of the files and two fingerprints. A fingerprint is
-//! a hash of what the file system reports about the folder and its files: inode, size, and the
-//! times of the last change of content and inode. Each command looks up these facts again, and uses
-//! an entry of the catalogue only if the facts are unchanged. No command uses the catalogue to find
+//! a hash of the metadata of the folder and its files: inode, size, and the times of the last change
+//! of content and inode. Each command reads the metadata again, and uses an entry of the catalogue
+//! only if the metadata is unchanged. No command uses the catalogue to find
 //! out which runs exist. The kernel sets the time of the last change of an inode, so changed
 //! content is noticed even if the modification time was set back. Damage below the file system,
 //! such as a defect of the disk, does not change these times. `tailback verify` finds it, because

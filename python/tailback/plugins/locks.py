@@ -36,8 +36,7 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
     for text in plugins:
         own = _packages(text)
         for one in own:
-            # A crate that is named by its path has no source, and needs no entry in the merged
-            # file.
+            # A path dependency has no source, and needs no entry in the merged file.
             if "\nsource = " in one.text and one.line not in kept:
                 kept[one.line] = one
                 whole.append((one, own))

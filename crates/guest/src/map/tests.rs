@@ -1,5 +1,4 @@
-//! Tests the jobs for various plans. For unsupported plans, tests which keys are named in the
-//! errors.
+//! Tests the jobs that plans give, and the keys that errors name if Linux does not support a plan.
 
 use super::*;
 use crate::job::Tool;

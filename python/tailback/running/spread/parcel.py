@@ -70,7 +70,7 @@ THREADS = 8
 
 
 def _place(scratch: Path, run_id: str) -> Path:
-    """Make an empty folder that is named after the run, inside a new temporary folder."""
+    """Make an empty folder with the name of the run, inside a new temporary folder."""
     place = Path(tempfile.mkdtemp(dir=scratch)) / run_id
     place.mkdir()
     return place
