@@ -1,4 +1,4 @@
-"""Runs the command line as `python -m tailback`."""
+"""Lets `python -m tailback` run the command line."""
 
 from tailback.cli.main import main
 

@@ -1,5 +1,4 @@
-"""A Rich console for untrusted text. It prints the text unchanged and does not read it as
-markup."""
+"""A Rich console for untrusted text. It escapes control characters, and prints markup literally."""
 
 from __future__ import annotations
 

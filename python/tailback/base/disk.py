@@ -33,7 +33,8 @@ def where_full(error: OSError) -> str:
 
 
 STDOUT = "standard output"
-"""The file name in an error about stdout. The disk behind stdout is unknown."""
+"""The file name in an error about stdout. tailback does not know which disk stdout is
+written to."""
 
 
 def mount_point(path: Path) -> Path:

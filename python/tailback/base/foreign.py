@@ -19,20 +19,20 @@ from tailback.base import machine
 from tailback.errors import InputError
 
 MAX_BYTES = 64 << 20
-"""The size limit of a file in bytes, unless its reader sets another limit."""
+"""The default size limit of a file, in bytes."""
 
 MAX_NAME = 255
-"""The largest number of characters of a path that a message repeats."""
+"""Messages show a path in full if it has at most this many characters."""
 
 MAX_MEMBERS = 100
-"""The largest number of members in a gzip file. The limit bounds the work, because the rest of the
-file is copied after each member."""
+"""The largest number of members in a gzip file. Reading a member copies the rest of the file, so a
+file with many members would take very long."""
 
 MAX_DEPTH = 64
-"""The largest depth of lists and tables in JSON."""
+"""The maximum nesting depth of lists and tables in JSON."""
 
 MAX_VALUES = 4_000_000
-"""The largest number of lists, tables and values in a JSON file. A list, table or value needs about
+"""The maximum number of lists, tables and values in a JSON file. A list, table or value needs about
 100 bytes of memory."""
 
 
@@ -68,7 +68,7 @@ def read(path: Path, *, limit: int = MAX_BYTES) -> bytes:
 
 
 def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
-    """Return the content of a gzip file, which must have at most `limit` bytes.
+    """Return the decompressed content of a gzip file. The content must have at most `limit` bytes.
 
     Error messages name `path`.
     """
@@ -150,7 +150,7 @@ def quoted(text: object, most: int = 60) -> str:
 
 def _harmless(c: str) -> bool:
     # Escape control characters, and characters that reorder or hide text.
-    # Unicode spaces of other widths are harmless.
+    # Unicode spaces of any width are harmless, so they are not escaped.
     return c.isprintable() or c in "\n\t" or unicodedata.category(c) == "Zs"
 
 

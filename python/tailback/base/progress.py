@@ -85,8 +85,8 @@ class _View(Protocol):
     """The interface of every display of progress: terminal, lines or notebook."""
 
     def update(self, what: str, fraction: float) -> None:
-        """Show the finished share. `what` describes the finished work in words, such as "3/12
-        runs"."""
+        """Show the fraction of the work that is finished. `what` describes the finished work in
+        words, such as "3/12 runs"."""
 
     def close(self) -> None:
         """End the display, whether the work succeeded or not."""
@@ -116,8 +116,8 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress as lines if stderr is not a terminal. The wait before the first line is
-    measured from the first batch, because many short batches may together take long.
+    """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
+    with the first batch, because many short batches may take long together.
     """
 
     started: float | None = None
@@ -172,7 +172,7 @@ class _Notebook:
 
 
 class _Shown:
-    """A line of progress that IPython can display."""
+    """A line of text about the progress, which IPython can display."""
 
     def __init__(self, text: str, fraction: float | None) -> None:
         self._text = text
@@ -230,7 +230,7 @@ class Progress:
             self._view = _Lines()
 
     def update(self, done: int, fraction: float) -> None:
-        """Show the number of finished runs, and the finished share of the work of all runs."""
+        """Show the number of finished runs, and the fraction of all work that is finished."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
             self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)

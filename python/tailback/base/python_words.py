@@ -1,4 +1,4 @@
-"""Names arguments of Python in error messages that name options of the command line."""
+"""Replaces command-line options in error messages by the names of Python arguments."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tailback.errors import DamagedResults, InputError, InputErrors, ScenarioError
 
 _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
-"""Options that have another name as an argument of a Python function."""
+"""Options whose Python argument has a different name."""
 
 # In a command to run, such as `tailback kernel build --release 6.1`, options keep their names.
 _COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
@@ -21,8 +21,8 @@ _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")
 
 @contextmanager
 def python_words() -> Iterator[None]:
-    """Within this block, change the messages of `InputError` to the arguments of Python: `--kind
-    time` becomes `kind="time"`."""
+    """In the `with` block, make messages of `InputError` name Python arguments instead of options:
+    `--kind time` becomes `kind="time"`."""
     try:
         yield
     except (DamagedResults, ScenarioError):
@@ -35,8 +35,8 @@ def python_words() -> Iterator[None]:
 
 
 def in_python(message: str) -> str:
-    """Return a message about options of the command line as a message about arguments. Commands in
-    the message are not changed."""
+    """Return the message with Python arguments in place of command-line options. Commands in the
+    message are not changed."""
     parts = _COMMAND.split(message)
     parts[::2] = map(_with_arguments, parts[::2])
     return "".join(parts)

@@ -20,7 +20,7 @@ from tailback.base.foreign import shown
 
 def prepare() -> None:
     """Make stdout and stderr escape characters that their encoding does not have. By default,
-    Python raises an error.
+    Python raises an error for such a character.
     """
     # If the caller has closed stdout or stderr, Python sets the stream to None. Discard everything
     # printed to such a stream.
@@ -48,7 +48,8 @@ def note(text: object) -> None:
 
 def out_json(data: Any) -> None:
     text = json.dumps(data, indent=1, ensure_ascii=not _is_unicode(sys.stdout))
-    # The output needs no escaping, because JSON escapes control characters in strings.
+    # JSON escapes only the control characters below 0x20. Also escape DEL and control characters
+    # outside ASCII.
     _write(sys.stdout, _NOT_ASCII.sub(_escaped, text).replace("\x7f", "\\u007f") + "\n")
 
 

@@ -27,7 +27,8 @@ from tailback.store.results import Results
 from tailback.store.run_folder import ACCOUNT, MANIFEST, SUMMARY
 
 MAX_CPU_S = 3600.0
-"""CPU time in seconds that a bundle may use, unless the caller allows more."""
+"""The CPU time, in seconds, that repeating a bundle's runs may take, unless the caller allows
+more."""
 
 MOST_PATHS = 5
 """The largest number of values of one file that a report of differences lists."""

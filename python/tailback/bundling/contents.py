@@ -27,12 +27,12 @@ LEFT_OUT = frozenset((TIMING,))
 omits them."""
 
 MAX_BYTES = 1 << 30
-"""The size limit of the unpacked content of a bundle, bytes."""
+"""The size limit of a bundle's unpacked content, in bytes."""
 
 MAX_FILES = 100_000
 
 _READS = ("trace", "files", "root")
-"""Keys of a scenario with values that name other files."""
+"""Scenario keys whose values name other files."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class AboutBundle:
     engine: str
     engine_version: str
     set: list[list[str]]
-    """Values that replaced those of the scenario: pairs of path and TOML text."""
+    """Values that replaced values of the scenario. Each entry is a pair of a path and TOML text."""
     seeds: int | None
     sweep: str
     python: str

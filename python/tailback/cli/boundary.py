@@ -89,7 +89,7 @@ def _said(error: BaseException) -> int:
             return FAILED
         case OSError():
             where = f"{foreign.line(error.filename)}: " if error.filename is not None else ""
-            # Rust's standard library appends the errno to its messages. Remove it.
+            # Remove the errno that Rust's standard library appends to its messages.
             words = re.sub(r" \(os error \d+\)", "", str(error))
             words = f"{where}{error.strerror}" if error.strerror else words
             complaints.error(f"{words}{disk.where_full(error)}")

@@ -1,8 +1,8 @@
 """Compares variants of a scenario, or stored sweeps, and finds differences that exceed noise.
 
 A sweep point is one combination of swept values. Every variant has the same sweep points. The first
-variant is the baseline. Each other variant is compared with the baseline: every quantity of every
-flow, source of traffic, link and class of flows. Each difference has a confidence interval. The
+variant is the baseline. Every quantity of every flow, source of traffic, link and class of flows is
+compared between the baseline and each other variant. Each difference has a confidence interval. The
 false discovery rate is controlled over all differences together. For this purpose, all differences
 at one sweep point form a family of tests.
 

@@ -1,5 +1,5 @@
-"""Decides which differences are flagged as more than noise, by a method for differences that depend
-on each other.
+"""Decides which differences are flagged as more than noise. The method allows for differences that
+depend on each other.
 
 All quantities of one sweep point come from the same runs. If a flow gets more throughput by chance,
 its RTT and the queue's delay and marks also change, and another flow's throughput falls. All
@@ -8,9 +8,10 @@ quantity of the family differs. Because correlations have both signs, this test 
 Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value
 times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
 chooses the families that have a difference. In each chosen family, the method of Benjamini and
-Yekutieli chooses the differences. It uses a lower level, which is the level times the share of
-chosen families. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that this keeps
-the expected share of false discoveries, averaged over the chosen families, below the level.
+Yekutieli chooses the differences. This step uses a lower level: the original level times the share
+of families that were chosen. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that
+this keeps the expected share of false discoveries, averaged over the chosen families, below the
+level.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def _level(p: float, q: float, ordered: Sequence[float]) -> float:
         level = max(q, p * n / chosen)
         if level < ordered[chosen]:
             return level
-        # At this level more families are chosen, so compute the level again with the larger number.
+        # At this level more families are chosen, so compute the level again with this larger number
+        # of families.
         q = ordered[chosen]
         chosen = bisect_right(ordered, q)
     return min(1.0, max(q, p))

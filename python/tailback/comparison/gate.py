@@ -11,7 +11,7 @@ also undecided if the baseline has a value and the variant does not.
 
 `until_told` adds seeds and repeats the tests. A test that is repeated often enough becomes
 significant by chance. The number of tests is therefore fixed beforehand. Each test has twice the
-seeds of the previous test, and the tests divide the level among them.
+seeds of the previous test, and the significance level is divided among the tests.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tailback.metrics.margins import Contrast, Samples
 from tailback.store.points import point_key
 
 LEVEL = 0.05
-"""Level of the one-sided tests."""
+"""The significance level of the one-sided tests."""
 
 FIRST_LOOK = 10
 """Number of seeds in the first test of `until_told`."""
@@ -47,7 +47,7 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The verdict of a threshold on one compared quantity of one variant.
+    """Whether one compared quantity of one variant is within a threshold.
 
     A compared quantity is a metric of a flow, link, class or run at one sweep point.
     """

@@ -131,8 +131,8 @@ def _of_both(
     readings: Sequence[Readings],
 ) -> Cell | None:
     """Return the compared quantity of a metric that compares two results, such as harm. This
-    compared quantity has a value for each variant except the baseline. It has no test, because the
-    throughputs or delays behind the metric are compared quantities of their own.
+    compared quantity has a value for each variant except the baseline. It is not tested, because
+    the throughputs or delays from which the metric is computed are themselves compared quantities.
 
     Thresholds apply to the difference from 0."""
     base = readings[0]

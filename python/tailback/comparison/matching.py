@@ -1,5 +1,5 @@
-"""Decides which flow of a variant corresponds to which flow of the baseline. It matches sources,
-programs, links and classes in the same way.
+"""Decides which flow of a variant corresponds to which flow of the baseline. Sources, programs,
+links and classes are matched in the same way.
 
 Objects with the same name correspond. The objects without a match are matched by their order in the
 file, if baseline and variant have equally many such objects. (The default name of a flow is its
@@ -17,7 +17,8 @@ class Match:
     """A flow, link or class of the baseline, with the corresponding objects of all variants."""
 
     name: str
-    """The object's name in the baseline, or in its variant if the baseline does not have it."""
+    """The object's name in the baseline. If the baseline does not have the object, its name in the
+    variant that has it."""
     places: tuple[int | None, ...]
     """The object's index among the names of each variant. None if a variant does not have the
     object."""

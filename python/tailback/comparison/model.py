@@ -82,8 +82,8 @@ class Judged(Difference):
     """Number of seeds that either variant has. It is larger than `n` if some seeds do not have a
     value."""
     q: float | None = None
-    """The smallest false discovery rate at which the difference is flagged. `None` if it has no p
-    value."""
+    """The smallest false discovery rate at which the difference is flagged. `None` if the
+    difference has no p value."""
 
     @property
     def complete(self) -> bool:
@@ -98,8 +98,7 @@ class Judged(Difference):
 
 @dataclass(frozen=True)
 class Cell:
-    """One quantity of one flow, source of traffic, link, class or run, at one sweep point of the
-    sweep."""
+    """One quantity of one flow, source of traffic, link, class or run, at one sweep point."""
 
     params: dict[str, float | str]
     labels: dict[str, str]
@@ -271,8 +270,8 @@ class Comparison:
     def summary(self) -> list[dict[str, Any]]:
         """Return a row for each quantity and variant.
 
-        It has the number of comparisons, the number of flagged comparisons, and the
-        size of the differences.
+        Each row has the number of comparisons, the number of flagged comparisons, and the size of
+        the differences.
 
         `median_rel_difference` is signed. `p90_rel_difference` is the 90th percentile of the
         magnitudes, by nearest rank.

@@ -35,13 +35,13 @@ def compare(
 ) -> Comparison:
     """Run a scenario and its sweep in several variants and compare them.
 
-    `variants` maps the name of each variant to a dict of paths of keys and their new values. `{}`
-    is the unchanged scenario. The first variant is the baseline. The keys `engine` and `kernel`
-    choose the engine and kernel of a variant. `metrics` names the metrics to compare (see `tailback
-    list metrics`). Each sweep point has 10 seeds unless the scenario or `seeds` sets a number.
-    `baseline` is a file that `tailback baseline` has written. With a baseline file, every variant
-    is compared with the file, and runs with the file's seeds. All other keywords are the same as in
-    `tailback.run`.
+    `variants` maps the name of each variant to a dict, which maps the paths of keys to their new
+    values. `{}` is the unchanged scenario. The first variant is the baseline. The keys `engine` and
+    `kernel` choose the engine and kernel of a variant. `metrics` names the metrics to compare (see
+    `tailback list metrics`). Each sweep point has 10 seeds unless the scenario or `seeds` sets a
+    number. `baseline` is a file that `tailback baseline` has written. With a baseline file, every
+    variant is compared with the file, and runs with the file's seeds. All other keywords are the
+    same as in `tailback.run`.
     """
     chosen = RunOptions.of(**options)
     base = kept_baseline.read(Path(baseline)) if baseline is not None else None
@@ -156,7 +156,8 @@ def load_with_seeds(
     seeds: int | None,
     runner: engines.Engine,
 ) -> _native.Scenario:
-    """Load a scenario like `running.load`, but with 10 seeds unless it sets their number."""
+    """Load a scenario like `running.load`, but with 10 seeds unless the scenario sets the number of
+    seeds."""
     loaded = scenarios.load(scenario, values, seeds, runner)
     if seeds is None and not _says_seeds(loaded):
         loaded = scenarios.load(scenario, values, SEEDS, runner)

@@ -1,6 +1,6 @@
 """Evaluates an algorithm by the criteria of a standard.
 
-Each section gets a verdict and the number that decides it.
+Each section gets a verdict, together with the number that decides the verdict.
 
 | module | what it has |
 |---|---|

@@ -18,7 +18,7 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 
 _NOT_FOR_PROGRAMS = ("cc", "ecn")
-"""Keys of a flow that a program decides by itself."""
+"""Keys of a flow whose values a program chooses itself."""
 
 
 @dataclass(frozen=True)

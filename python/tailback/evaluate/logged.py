@@ -21,7 +21,8 @@ STATE_NAMES = {
     "probebwcruise": "CRUISE",
     "probebwrefill": "REFILL",
 }
-"""BBR's states by their names in logs: in small letters, without a prefix such as `bbr2`."""
+"""BBR's states, keyed by their names in logs. The names are in lower case and without a prefix such
+as `bbr2`."""
 
 _PREFIX = re.compile(r"^bbr(v?\d)?(?=[a-z])")
 
@@ -31,19 +32,20 @@ class LogTrace:
     """The windows and states in a sender's qlog. Times are seconds since the start of the run."""
 
     cwnd: Samples
-    """Time and congestion window, bytes."""
+    """Pairs of a time and the congestion window in bytes."""
     states: Sequence[tuple[float, str]] = ()
-    """Time and name of each state of BBR, as in the draft. Empty if the log names no states."""
+    """Pairs of a time and the state of BBR that begins at that time, named as in the draft. Empty
+    if the log names no states."""
 
     @classmethod
     def of(cls, run: Run, program: str, first_s: float) -> tuple[LogTrace | None, list[str]]:
         """Read the log of a program, or return None if the program wrote no log with windows. Also
         return why files could not be read.
 
-        `first_s` is when the program sent its first packet. The times in a log count from the start
-        of the connection. This function shifts them so that the first event is at `first_s`. Dates
-        in the log are not used, because the guest's clock starts at its boot, not at the start of
-        the run.
+        `first_s` is the time at which the program sent its first packet. The times in a log count
+        from the start of the connection. This function shifts them so that the first event is at
+        `first_s`. Dates in the log are not used, because the guest's clock starts at its boot, not
+        at the start of the run.
         """
         found, unread = logs.sender(run.stored, program)
         return None if found is None else cls.placed(found, first_s), unread
@@ -58,8 +60,8 @@ class LogTrace:
         return cls([(at / 1e3 + offset, value) for at, value in trace.cwnd], states)
 
     def spells(self, state: str) -> list[tuple[float, float, str]]:
-        """For each period in a state, return its start, its end and the next state. Leave out a
-        last period that has no end.
+        """For each period in a state, return its start, its end and the next state. Leave out the
+        last period if it has no end.
         """
         return [
             (self.states[i][0], self.states[i + 1][0], self.states[i + 1][1])

@@ -1,4 +1,4 @@
-"""Explains by their responses to drops and marks why two flows get different throughputs."""
+"""Explains why two flows get different throughputs, from their responses to drops and marks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ If the time without a leader is also shorter than the time for which each flow l
 counts as having two states.
 """
 FLOOR = 2
-"""The smallest window to which a congestion control reduces, segments."""
+"""The smallest value, in segments, to which a congestion control reduces its window."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 UNTOLD = "untold"
-"""The reason if Linux set a threshold before any loss or mark occurred."""
+"""The reason that is reported if Linux set the slow-start threshold before any loss or mark
+occurred."""
 
 WHY = words.REASONS | {
     "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",

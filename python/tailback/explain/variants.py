@@ -13,9 +13,9 @@ SHARE = 0.05
 TIMES = 1.25
 """Two rates or two times count as different if their ratio is at least this value."""
 RATE = 0.1
-"""The smallest rate of window reductions that is compared, per second."""
+"""The smallest rate of window reductions that is compared, in reductions per second."""
 DELAY_MS = 0.5
-"""The smallest delay that is compared, ms."""
+"""The smallest delay that is compared, in ms."""
 
 Key = tuple[str, int, str, str]
 """Kind of object (flow, source or link), its index, its name, and the quantity."""

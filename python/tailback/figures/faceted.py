@@ -21,7 +21,7 @@ _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 ROW_HEIGHT = 17
 """Height in pixels of a row with a name."""
 LABEL = 230
-"""The largest width of a name beside an axis, pixels."""
+"""The largest width of a name beside an axis, in pixels."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tailback import __version__
 from tailback.figures import export
 
 MAX_BYTES = 256 << 20
-"""Largest total size of the files, bytes. If the total is larger, the oldest files are deleted
+"""Largest total size of the files, in bytes. If the total is larger, the oldest files are deleted
 until half of this size is left."""
 
 _FONTS = (

@@ -17,12 +17,12 @@ from typing import Any, Literal
 from tailback.figures.theme import INK, MUTED, WIDTH
 
 MARGIN = 66
-"""Width of the axis of the first column, pixels."""
+"""Width of the axis of the first column, in pixels."""
 GAP = 12
 LETTER = 6.5
-"""Approximate width of a letter on an axis, pixels."""
+"""Approximate width of a letter on an axis, in pixels."""
 HEADING = 8
-"""Approximate width of a letter of a heading, pixels."""
+"""Approximate width of a letter of a heading, in pixels."""
 FLAG = "∗"
 """The mark above values that differ from the baseline by more than noise."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"

@@ -1,7 +1,7 @@
 """Draws quantities of flows over time, with ticks for drops and marks.
 
 A series is drawn as steps, because a congestion window stays constant until it changes. `thin`
-leaves out rows of long series. The figure's caption states the rule.
+leaves out rows of long series. The figure's caption states which rows are left out.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class _Stream:
     flow: str
     cc: str
     mean: float | None
-    """Throughput over the flow's measured time, Mbit/s. None if nothing was measured."""
+    """Throughput over the flow's measured time, in Mbit/s. None if nothing was measured."""
     raw: list[Raw]
     """Samples in order of time, with the keys `t`, `val`, `dur` and perhaps socket statistics."""
     columns: dict[str, list[float | None]]

@@ -35,8 +35,8 @@ MAX_SECONDS = 1e12
 """The largest time in seconds. With larger values, sums of times would lose their milliseconds."""
 
 MAX_SPAN = 1e9
-"""The longest time between two samples, seconds. It is 31 years, and its value in nanoseconds fits
-into 64 bits.
+"""The longest time between two samples, in seconds. It is 31 years, and its value in nanoseconds
+fits into 64 bits.
 """
 
 MAX_VALUE = 1e15
@@ -53,10 +53,10 @@ class Sample:
     """The throughput of a flow between two times."""
 
     begin: float
-    """Start of the interval, seconds, on the same clock as `end`."""
+    """Start of the interval, in seconds, on the same clock as `end`."""
     end: float
     mbit: float
-    """Throughput in the interval, Mbit/s."""
+    """Throughput in the interval, in Mbit/s."""
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,8 @@ class FlentRun(foreign.ForeignRun):
 
     file: DataFile
     warmup_s: float
-    """The time to leave out after the load begins, seconds. It equals the warm-up of the compared
-    runs.
+    """The time to leave out after the load begins, in seconds. It equals the warm-up of the
+    compared runs.
     """
 
     @cached_property

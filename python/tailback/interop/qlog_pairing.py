@@ -23,7 +23,7 @@ class Partner:
     kind: Literal["flow", "program"]
     name: str
     base_ms: float
-    """RTT of its empty path, ms."""
+    """RTT of the sender's empty path, in ms."""
 
 
 def partner(sender: Sender, run: Run) -> Partner:

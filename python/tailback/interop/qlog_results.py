@@ -45,7 +45,8 @@ drops."""
 class QlogRun(foreign.ForeignRun):
     sender: Sender
     warmup_s: float
-    """The time to leave out at the start, seconds. It equals the warm-up of the compared runs."""
+    """The time to leave out at the start, in seconds. It equals the warm-up of the compared
+    runs."""
     unit_ms: float
     """The unit of the RTTs in the file, in ms."""
     partner: Partner | None

@@ -171,7 +171,7 @@ def parse_uris(lines: Iterable[str]) -> list[Deb]:
 
 
 def newest(versions: Iterable[str]) -> str:
-    """Return the highest version, as Debian compares versions."""
+    """Return the highest version in Debian's order of versions."""
 
     def order(left: str, right: str) -> int:
         if left == right:

@@ -178,7 +178,7 @@ def _kit(
     jobs: int,
     steps: Steps,
 ) -> Path:
-    """Return the folder of a guest kernel, and build it if necessary."""
+    """Return the folder of a guest kernel. Build the guest kernel if necessary."""
     env = tools.environment(cache, steps)
     debian = _archive(cache, releases.NEWEST_SUITES, steps)
     # All kernels use the same root file system, so that guest kernels differ only in the kernel.

@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 OURS = HERE / "kernel.config"
 KCONFIG = HERE / "kernel.kconfig"
 MAX_FRAGMENT = 1 << 20
-"""The largest size of a fragment, bytes."""
+"""The largest size of a fragment, in bytes."""
 # In a fragment, the options after this line may be missing in older trees.
 OPTIONAL_MARK = "# tailback: optional"
 DEVELOPED = re.compile(r"CONFIG_(NET_SCH|TCP_CONG)_\w+")

@@ -51,8 +51,8 @@ UNCONFINED = 126
 missing."""
 
 SPARE_MIB = 576
-"""Memory of this machine that a guest's process may use in addition to the guest's own memory, MiB.
-The launcher enforces the limit."""
+"""Memory, in MiB, that a guest's process may use on this machine in addition to the guest's own
+memory. The launcher enforces the limit."""
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
 

@@ -99,7 +99,7 @@ class Console:
 
     @property
     def warnings(self) -> list[str]:
-        """The kernel's warnings, each once, with the number of its repetitions."""
+        """Each different warning of the kernel, with the number of times that it was repeated."""
         found = []
         for key, text in self._texts.items():
             times = self._counts[key]

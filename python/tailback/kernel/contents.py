@@ -19,7 +19,8 @@ FOLDER = "/"
 """The entry of a folder, which has no hash. The entry of a link is `-> ` and its target."""
 
 RACY_NS = 10**9
-"""Nanoseconds after a change during which a file may change again without a new time stamp."""
+"""For this many nanoseconds after a change, a file may change again without getting a new time
+stamp."""
 
 SHOWN = 6
 """The largest number of file names in one message."""
@@ -48,8 +49,8 @@ def sha256(path: Path) -> str:
 
 
 def of(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the hash of each file, by path: of the named files and links, and of everything in the
-    named folders."""
+    """Return the hash of each named file and link, and of everything in the named folders. The
+    hashes are keyed by path."""
     entries = {}
     for name in names:
         # If a name is a link, hash its target, because the parts of a guest kernel may be links.

@@ -39,7 +39,8 @@ def on(core: int | None) -> Iterator[None]:
         yield
         return
     before = os.sched_getaffinity(0)
-    # The affinity applies to this thread alone. A process that the thread starts inherits it.
+    # The affinity applies to this thread alone. A process that the thread starts inherits the
+    # affinity.
     os.sched_setaffinity(0, {core})
     try:
         yield

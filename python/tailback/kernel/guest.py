@@ -3,8 +3,8 @@
 The guest sees only its own root file system (read-only), the folder with its job, and
 the folder for its results. The kernel option `hostfs=` limits mounts of this machine's files to the
 run's folder, called its workplace. The launcher denies the kernel access to all other files
-(confine.py). The guest's time is virtual, or the machine's clock in runs of the engine
-`kernel-realtime`. The seed determines the guest's random numbers.
+(confine.py). The guest's time is virtual, but in runs of the engine `kernel-realtime` it is the
+time of the machine's clock. The seed determines the guest's random numbers.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ Clock = Literal["virtual", "real"]
 clock."""
 
 MEMORY_MIB = 2048
-"""Memory of a guest, MiB. The machine provides only the pages that the guest touches."""
+"""Memory of a guest, in MiB. The machine provides only the pages that the guest touches."""
 
 STALL_S = 120.0
 """If virtual time does not advance for this wall time, in seconds, the guest counts as hung."""
 
 START_NS = 1_700_000_000
-"""Start of a guest's clock, ns since 1970. It is fixed, so that two runs with the same seed see the
-same times. Only programs read the date.
+"""Start of a guest's clock, in ns since 1970. It is fixed, so that two runs with the same seed see
+the same times. Only programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")

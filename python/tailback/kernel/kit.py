@@ -107,7 +107,7 @@ class Kit:
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether virtual time advances while a program polls, for which tailback patches the
+        """Whether virtual time advances while a program polls. This needs tailback's patch of the
         kernel.
         """
         return "programs" in self.manifest.get("patches", {})
@@ -360,7 +360,7 @@ def content_hash(manifest: Mapping[str, Any]) -> str:
 
 
 def source_hash(texts: Iterable[str]) -> str:
-    """Return one hash of these source files in this module's folder."""
+    """Return one hash over all of these source files, which are in this module's folder."""
     together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
     return hashlib.sha256(together.encode()).hexdigest()
 

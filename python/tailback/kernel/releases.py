@@ -1,4 +1,5 @@
-"""Lists releases of Linux, the Debian suites that have their sources, and missing features.
+"""Lists releases of Linux, with the Debian suites that have their sources, and the features that
+are missing in old releases.
 
 The tables in this module declare all differences between releases. To support another release, add
 it to these tables.

@@ -16,7 +16,7 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""What the values within a run are weighted by. `WEIGHTS` has a text for each."""
+"""The quantity by which the values within a run are weighted. `WEIGHTS` has a text for each."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",

@@ -22,7 +22,7 @@ class Crossing:
     left: int
     #: Index of the grid value after the crossing.
     right: int
-    #: Share of `right` in the interpolation, 0..1.
+    #: The weight of the value at `right` in the interpolation, from 0 to 1.
     weight: float
 
     def at(self, values: Sequence[float]) -> float:

@@ -36,14 +36,15 @@ def _spread(estimate: Estimate) -> str:
     mean = short(estimate.mean)
     if estimate.half_width is None:
         return mean
-    # Show decimals of a mean that is a whole number, too, if its interval needs them.
+    # If the interval needs decimals, also show decimals of a mean that is a whole number.
     if "." not in mean and estimate.mean is not None and estimate.half_width < 10:
         mean = f"{estimate.mean:.1f}"
     decimals = len(mean.partition(".")[2])
     half = f"{estimate.half_width:.{decimals}f}"
     if float(half) == 0 or estimate.mean is None or estimate.ci95 is None:
         return mean
-    # The interval ends at the smallest and largest possible value, so its halves may differ.
+    # The interval does not extend beyond the smallest and largest possible values, so its two
+    # halves may differ.
     below = f"{estimate.mean - estimate.ci95[0]:.{decimals}f}"
     above = f"{estimate.ci95[1] - estimate.mean:.{decimals}f}"
     return f"{mean} ±{half}" if above == below else f"{mean} −{below} +{above}"

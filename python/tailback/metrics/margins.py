@@ -28,7 +28,7 @@ MOST_RUNS = 100_000
 
 @dataclass(frozen=True)
 class Contrast:
-    """The estimated distance of a variant beyond a limit, with its standard error."""
+    """The estimated amount by which a variant exceeds a limit, with its standard error."""
 
     n: int
     """Number of runs of each side. For unpaired runs, the number of runs of the smaller side."""

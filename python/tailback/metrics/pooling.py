@@ -29,7 +29,7 @@ class Reading:
 
     value: float | None
     at_least: float | None = None
-    """If `value` is missing, a lower bound of it."""
+    """A lower bound of the value, if `value` itself is missing."""
 
 
 Readings = Mapping[int, Reading]

@@ -31,7 +31,7 @@ EVENTS = (
     *("mark.scheduled_mark", "mark.policed_mark"),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
-"""Series of events and of statistics. A run may not have them."""
+"""Series of events and of statistics. Some runs do not have them."""
 
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"

@@ -13,7 +13,7 @@ from functools import cache
 
 LEAST_SEEDS = 5
 """The smallest number of seeds for which noise may explain a failed criterion. With fewer seeds,
-their spread is too uncertain."""
+the spread over seeds is too uncertain."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ POINTS = 60
 """Number of points of a drawn curve."""
 
 SCALABLE = 0.4
-"""The constant C of RFC 9438, in segments per cubic second."""
+"""The constant C of RFC 9438, in segments per second cubed."""
 BETA = 0.7
 """CUBIC's factor for the window after a loss, if the scenario does not set it."""
 

@@ -30,7 +30,7 @@ CLOSE = 2.0
 """Accepted error of the size in pixels, because Vega rounds. The finished figure is scaled to
 remove the error."""
 NARROW = 75.0
-"""The smallest width of a panel, pixels. If the panels of a key would be narrower, they are put
+"""The smallest width of a panel, in pixels. If the panels of a key would be narrower, they are put
 into several rows."""
 
 
@@ -41,7 +41,7 @@ class Size:
     width: float
     height: float | None
     points: float
-    """Size of the letters in titles, points. Other letters are a point smaller."""
+    """Size of the letters in titles, in points. Other letters are a point smaller."""
     weight: float = 1.0
     """Width of lines, as a multiple of the width on paper."""
 

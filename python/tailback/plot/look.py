@@ -9,7 +9,7 @@ from typing import Literal
 from tailback.errors import InputError
 
 Limits = tuple[float | None, float | None]
-"""Both ends of an axis. None means an end that suits the values."""
+"""The two ends of an axis. An end that is None is chosen to suit the values."""
 
 Axis = Literal["x", "y"]
 

@@ -71,7 +71,7 @@ class PlotPlan:
     roles: Mapping[str, Dimension]
     """The dimension for each role: series, column or row, and x if x is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
-    """The parts to draw. For each scope of a quantity, it has the allowed values of each
+    """The parts to draw. For each scope of a quantity, the mapping has the allowed values of each
     dimension."""
     own_link: bool = False
     """For a quantity of links, whether each flow gets the value of the first link on its route."""

@@ -37,7 +37,7 @@ def by_scenario(
     Raises `ScenarioError` for folders that do not exist. The scenario parser reports other errors
     of the key.
     """
-    # Most scenarios do not have the key `plugins`, and need not be parsed here.
+    # Most scenarios do not have the key `with`, and need not be parsed here.
     if KEY.encode() not in text and not any(path == KEY for path, _ in values):
         return []
     named = _native.named_plugins(text, file, list(values))

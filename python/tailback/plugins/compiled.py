@@ -2,10 +2,10 @@
 
 Only these files are part of the plugin's hash.
 
-These files are part of the hash: the manifest, Rust sources, everything in `src`, and every file
-that the Rust sources or the manifest name. A source names a file if the name of the file or of one
-of its folders occurs in the source outside of comments. A change to a file that a source includes
-therefore changes run ids. A change to a scenario or baseline beside the sources does not.
+The hash covers the manifest, Rust sources, everything in `src`, and every file that the Rust
+sources or the manifest name. A source names a file if the name of the file or of one of its folders
+occurs in the source outside of comments. A change to a file that a source includes therefore
+changes run ids. A change to a scenario or baseline beside the sources does not.
 
 tailback does not compile the plugin to find its files. It may therefore include more files than
 cargo reads, but should not include fewer. All files of the folder are included if the plugin has a

@@ -109,7 +109,8 @@ def _lock(folder: Path, table: dict[str, Any]) -> str | None:
 
 
 def _near(folder: Path) -> Path:
-    """Return the path of a folder, relative to the current folder if that contains it."""
+    """Return the path of a folder. The path is relative to the current folder if the folder is
+    inside it."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:

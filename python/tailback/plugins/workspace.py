@@ -71,7 +71,8 @@ def test(crates: Sequence[Crate]) -> list[str]:
     """Run the tests in the plugins, and return cargo's output."""
     with _workspace(crates) as folder:
         packages = [word for crate in crates for word in ("--package", crate.name)]
-        # Also name the combining package, because cargo then reuses the engine compiled for it.
+        # Also name the combining package, because cargo then reuses the engine that was compiled
+        # for that package.
         return _cargo(crates, folder, "test", "--tests", "--package", OWN, *packages)
 
 
@@ -220,8 +221,8 @@ def _flags(crates: Sequence[Crate]) -> list[str]:
     """Return cargo's options for the source of randomness of plugins."""
     if not any(crate.own_randomness for crate in crates):
         return []
-    # cargo adds these flags to those in its configuration files. If RUSTFLAGS is set,
-    # cargo ignores both, so the flags are added to RUSTFLAGS instead (`_environment`).
+    # cargo adds these flags to the flags in its configuration files. If RUSTFLAGS is set, cargo
+    # ignores both, so the flags are added to RUSTFLAGS instead (`_environment`).
     flags = json.dumps(["--cfg", CUSTOM])
     return ["--config", f"build.rustflags={flags}"]
 

@@ -24,9 +24,9 @@ class KeptFile:
 
     side: str
     name: str
-    """Path in the side's folder, with slashes."""
+    """Path relative to the folder of the client or server, with slashes."""
     path: str
-    """Path in the run's folder."""
+    """Path relative to the run's folder."""
     size: int
 
 
@@ -41,7 +41,8 @@ def files(run: StoredRun, program: str) -> Iterator[KeptFile]:
 
 
 def out(root: Path, program: str, name: str) -> Path | None:
-    """Return the file from the sender's output folder, or, if it is not there, from the receiver's.
+    """Return the file from the sender's output folder. If the file is not there, return the file
+    from the receiver's output folder.
 
     Return None if there is no such file, or if it is a link.
     """

@@ -13,7 +13,7 @@ from tailback.programs import kept
 from tailback.store import shape
 
 MAX_BYTES = 32 << 20
-"""The largest size of a file, bytes."""
+"""The largest size of a file, in bytes."""
 
 Numbers = dict[str, list[tuple[str, float | None]]]
 """For each program, pairs of name and number. A missing number is None."""

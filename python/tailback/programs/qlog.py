@@ -22,13 +22,13 @@ from tailback.store import shape
 ENDINGS = (".qlog", ".sqlog", ".json")
 
 MAX_BYTES = 48 << 20
-"""The largest size of a file, bytes."""
+"""The largest size of a file, in bytes."""
 
 MAX_RECORDS = 2_000_000
 """The largest number of records to read from a sequence."""
 
 MAX_RECORD = 1 << 20
-"""The largest size of a record of a sequence, bytes."""
+"""The largest size of a record of a sequence, in bytes."""
 
 UPDATES = (
     "recovery:metrics_updated",
@@ -41,7 +41,7 @@ STATES = tuple(f"{prefix}congestion_state_updated" for prefix in ("recovery:", "
 """Names of the event with a new state of the congestion control."""
 
 WORDS = (b"metrics_updated", b"congestion_state_updated")
-"""Words of the records that are read."""
+"""Only records that contain one of these words are read."""
 
 Samples = list[tuple[float, float]]
 """Samples: pairs of time in ms and value."""
@@ -57,13 +57,13 @@ class Trace:
     vantage: str
     """The side that wrote the log: client, server, or empty if unknown."""
     epoch_ms: float | None
-    """Origin of the times, ms since 1970. None if it is unknown."""
+    """Origin of the times, in ms since 1970. None if it is unknown."""
     cwnd: Samples = field(default_factory=list)
-    """Congestion window, bytes."""
+    """Congestion window, in bytes."""
     smoothed_rtt: Samples = field(default_factory=list)
-    """Smoothed RTT, ms."""
+    """Smoothed RTT, in ms."""
     latest_rtt: Samples = field(default_factory=list)
-    """RTT of the last acknowledged packet, ms."""
+    """RTT of the last acknowledged packet, in ms."""
     states: list[tuple[float, str]] = field(default_factory=list)
     """Time in ms and name of each state that the congestion control enters."""
 
@@ -214,8 +214,8 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Return the time from which the log counts, ms since 1970. In qlog 0.3 it is a number, in 0.4
-    a date."""
+    """Return the time from which the log counts, in ms since 1970. In qlog 0.3 it is a number, in
+    0.4 a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]

@@ -38,7 +38,7 @@ MAX_PANELS = 5
 """The largest number of flows whose window is drawn at one sweep point."""
 
 MAX_VARIANTS = 7
-"""The largest number of curves that are distinct in one figure."""
+"""The largest number of curves that can be distinguished in one figure."""
 
 MAX_SAMPLES = 2400
 """The largest number of rows of data in a panel of traces."""

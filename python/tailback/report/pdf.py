@@ -27,21 +27,21 @@ from tailback.report.tables import labels
 from tailback.report.text import is_words, paragraphs, pieces, show, shown_lines
 
 PAGE_WIDTH = 482.0
-"""The width between margins of 2 cm on A4, points."""
+"""The width between margins of 2 cm on A4, in points."""
 PAGE_HEIGHT = 600.0
-"""Largest height of a figure, points. The caption and heading need the rest of the page."""
+"""Largest height of a figure, in points. The caption and heading need the rest of the page."""
 PIXEL = 0.75
 """A CSS pixel, in points."""
 CELL = 8.0
-"""Font size of a table, points."""
+"""Font size of a table, in points."""
 SMALLEST = 7.0
-"""The smallest font size of a table, points. A table that is still too wide is split into tables
+"""The smallest font size of a table, in points. A table that is still too wide is split into tables
 below each other, with the same first columns.
 """
 ADVANCE = 0.49
 """Mean width of a letter as a share of the font size."""
 PADDING = 8.0
-"""Space beside a column of a table, points."""
+"""Space beside a column of a table, in points."""
 NARROW = 9
 """The longest column heading that is not broken into lines, in characters."""
 WORDY = 24

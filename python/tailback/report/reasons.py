@@ -26,7 +26,7 @@ MOST_BARS = 40
 MOST_PARTS = 12
 MOST_ALIKE = 2
 """The largest number of flows of one group that are explained in words. The queues are explained
-after all flows, and many flows of one kind must not crowd them out."""
+after all flows, so an explanation of many similar flows would leave no space for the queues."""
 SEEN = 0.005
 
 

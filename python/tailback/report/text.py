@@ -25,8 +25,8 @@ _TOKEN = re.compile(
 )
 _KEPT = r"\.\./\.\./runs/[0-9a-f]{20}/programs/[\w./@+~=-]+\.(?:txt|log|csv|json|s?qlog)$"
 _LINK = re.compile(rf"(https?://|#|{_KEPT})")
-"""Matches the allowed targets of links. A browser does not execute them. A local file is allowed
-only if a program of a run wrote it and a browser shows it as text.
+"""Matches the allowed targets of links. A browser does not execute code from these targets. A local
+file is allowed only if a program of a run wrote it and a browser shows it as text.
 """
 
 

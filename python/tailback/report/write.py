@@ -190,7 +190,7 @@ def _policy(scripts: Sequence[str]) -> str:
     downloads.
 
     Styles are allowed, because Vega and its menu set styles when they draw. A style cannot execute
-    code, and the policy forbids it to load a file.
+    code, and the policy does not allow it to load a file.
     """
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(h).decode()}'" for h in hashes)

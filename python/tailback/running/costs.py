@@ -32,7 +32,7 @@ class Cost:
     """Number of packets at all links. A packet that passes two links counts twice."""
     cpu_s: float
     memory: int
-    """Memory of the largest run, bytes."""
+    """Memory of the largest run, in bytes."""
 
     def text(self) -> str:
         """The cost as text."""

@@ -111,7 +111,7 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # Replace a larger number by the largest number of 64 bits. The validator rejects that
+        # Replace a larger number by the largest signed 64-bit integer. The validator rejects that
         # number, too.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")

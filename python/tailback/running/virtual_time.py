@@ -105,7 +105,7 @@ class ClockMeasures:
     """Number of marks and drops."""
     packets: list[float]
     frame_bytes: list[float]
-    """Mean length of the packets that left the queue, bytes."""
+    """Mean length of the packets that left the queue, in bytes."""
     cpu: list[float]
     """CPU time of the guest divided by the duration of the run."""
 
@@ -136,7 +136,7 @@ Row = tuple[ClockCell, dict[str, ClockMeasures]]
 
 @dataclass(frozen=True)
 class Gaps:
-    """By how much packets leave a busy link later than they would at exactly the link's rate."""
+    """How much later packets leave a busy link than they would at exactly the link's rate."""
 
     slot_us: float
     count: int
@@ -228,7 +228,7 @@ def compare(
 @contextmanager
 def _before_others() -> Iterator[bool]:
     """Give processes that start in this block real-time priority, if the system allows it. Yield
-    whether they have it."""
+    whether the processes have this priority."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))

@@ -34,11 +34,11 @@ class StoredSweep:
     path: Path
     """The folder of the sweep."""
     written: float
-    """The time at which a command last requested the sweep, s since 1970."""
+    """The time at which a command last requested the sweep, in seconds since 1970."""
     stored: tuple[str, ...]
     """The ids of the sweep's runs that are stored."""
     bytes: int
-    """The size of the stored runs on the disk, bytes."""
+    """The size of the stored runs on the disk, in bytes."""
 
     @property
     def runs(self) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def _differing(
             yield from _differing(value, before or {}, option["options"], f"{table}{key}.")
             continue
         if isinstance(before, dict) and isinstance(value, int):
-            # An event does not store the unit of such an option, because it cannot change.
+            # An event does not store the unit of such an option, because the unit cannot change.
             value = dict.fromkeys(before, value)
         if before != value:
             yield f"{table}{key} = {_shown(value, option.get('type', ''))}"

@@ -243,7 +243,8 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
             found = file.lstat()
             index = _read_once(file, (found.st_ino, found.st_size, found.st_mtime_ns))
         except DamagedResults as damage:
-            # If the damaged index lists the run, the run is only shown without a title.
+            # If the damaged index lists the run, the only effect is that the run is shown without a
+            # title.
             warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
             continue
         for point in index.points:

@@ -105,7 +105,8 @@ class Absent:
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
     """Return where a value does not match its schema, such as `flows[0].name`, or None if it
     matches."""
-    # Almost all values match, and finding that out is faster than keeping track of the place.
+    # Almost all values match. Testing for a match is faster than keeping track of the place of each
+    # value.
     if not at and _test_of(shape)(value):
         return None
     if isinstance(shape, Mapping):
@@ -133,8 +134,8 @@ def fault(value: Any, shape: Shape, at: str = "") -> str | None:
 
 
 _TESTS: dict[int, tuple[Shape, Callable[[Any], bool]]] = {}
-"""The tests of schemas, by the id of the schema. The schema is kept, so that its id stays its
-own."""
+"""The tests of schemas, by the id of the schema. The schema is stored too, so that Python does not
+reuse its id for another object."""
 
 
 def _test_of(shape: Shape) -> Callable[[Any], bool]:

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SIZE = 11
-"""Font size, pixels."""
+"""Font size, in pixels."""
 
 _DIGIT = 6.5
-"""The width of a digit of this size, pixels."""
+"""The width of a digit of this size, in pixels."""
 
 _DOT = 4.5
-"""Half of the width of a point, pixels."""
+"""Half of the width of a point, in pixels."""
 
 _AWAY = 10.0
-"""Horizontal distance from the middle of a point to the middle of its number, pixels."""
+"""Horizontal distance from the middle of a point to the middle of its number, in pixels."""
 
 SIDES = ((1, -1), (-1, -1), (1, 1), (-1, 1))
 """The corners of a point in the order in which to try them. The first corner is at the top

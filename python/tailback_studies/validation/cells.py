@@ -152,9 +152,9 @@ class Cell:
     mix: tuple[str, ...]
     """The flows' congestion controls."""
     rate_bit: float
-    """Rate of the bottleneck, bit/s."""
+    """Rate of the bottleneck, in bit/s."""
     rtt_s: float
-    """Base round-trip time, s."""
+    """Base round-trip time, in seconds."""
     measures: tuple[Measure, ...]
     runs: dict[str, list[str]] = field(default_factory=dict)
     """Ids of the runs, by engine. Each list is by seed."""
@@ -178,7 +178,8 @@ class Cell:
         return f"{self.rate_bit / 1e6:g} Mbit/s {self.rtt_s * 1e3:g} ms"
 
     def of(self, quantity: str) -> list[Measure]:
-        """Return the measures of a quantity: one for each flow, or a single one."""
+        """Return the measures of a quantity. There is one measure for each flow, or a single
+        measure for the scenario."""
         return [measure for measure in self.measures if measure.quantity == quantity]
 
     def worst(self, quantity: str) -> Measure | None:

@@ -14,7 +14,7 @@ MAX_ROWS = 60
 
 
 UNLIMITED = 10_000
-"""The width in columns that replaces a terminal's width for a pipe or a file."""
+"""The width, in columns, that a table may have if stdout is a pipe or a file."""
 
 
 def width_of(table: Table) -> int:
@@ -44,7 +44,7 @@ def new_console(width: int | None = None) -> PlainConsole:
 def short_names(paths: Sequence[str], taken: set[str]) -> list[str]:
     """Shorten each path to its last components.
 
-    Keep as many as are needed to distinguish it from the other paths.
+    Keep as many components as are needed to distinguish the path from the others.
     """
     split = [path.split(".") for path in paths]
     names = list(paths)

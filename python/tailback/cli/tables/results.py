@@ -540,7 +540,7 @@ def _own(results: Results) -> list[TableQuantity]:
 
 
 FAULTS = ("too_long", "qlog_records_lost")
-"""Counters of errors in stacks. A column of zeros is left out."""
+"""Counters of errors in stacks. A column with only zeros is left out."""
 
 
 def _has(run: Run, counter: str) -> bool:

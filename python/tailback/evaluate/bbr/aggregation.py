@@ -8,7 +8,7 @@ from tailback.evaluate.bbr.case import MSS
 from tailback.evaluate.bbr.trace import StateTrace
 
 ROUNDS = 10
-"""Rounds over which the draft's filter takes the maximum: `BBR.ExtraAckedFilterLen`."""
+"""Number of rounds over which the draft's filter takes the maximum: `BBR.ExtraAckedFilterLen`."""
 
 NEW = 2
 """The smallest number of rounds over which an implementation of the filter may take the maximum."""

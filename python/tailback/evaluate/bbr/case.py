@@ -21,7 +21,7 @@ FLOW = "bbr"
 """The name of the evaluated flow in every scenario."""
 
 MSS, FRAME = 1448, 1514
-"""Bytes of a full packet: TCP payload (MSS), and Ethernet frame."""
+"""Sizes of a full packet in bytes: its TCP payload (MSS), and its Ethernet frame."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Observed:
     run: Run
     traces: Mapping[str, StateTrace]
     event_s: float | None
-    """The time of the scenario's event, seconds. None if the case has no event."""
+    """The time of the scenario's event, in seconds. None if the case has no event."""
 
     @property
     def trace(self) -> StateTrace:
@@ -101,7 +101,7 @@ class Case:
     side: Literal["at most", "at least", "exactly"] = field(default="at most", kw_only=True)
     """Where the value must lie, relative to the bound, for the case to pass."""
     note: str = field(default="", kw_only=True)
-    """Details that the draft leaves open or defines in two ways, and which choice the case
+    """Details that the draft leaves open or defines in two ways, and the choices that the case
     makes."""
 
     @property

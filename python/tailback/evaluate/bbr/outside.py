@@ -24,10 +24,10 @@ SLOWER = 0.8
 delivery rate over one RTT of the empty path."""
 
 FEW_FRAMES = 3
-"""Frames that may be in a queue that counts as empty."""
+"""A queue with at most this many frames counts as empty."""
 
 SHOWN = ("cwnd", "in_flight", "min_rtt_ms", "acked_bytes", "ca_state", "mode", "phase")
-"""Quantities of a sender that packets show, or that a qlog can have."""
+"""Quantities of a sender that can be computed from packets or read from a qlog."""
 
 RATE_MBIT = 20.0
 """Rate of the link in the cases A.1, A.3 and A.10."""
@@ -120,8 +120,9 @@ GAIN = "sending rate divided by delivery rate in DRAIN"
 GAIN_STEP = 0.05
 """How much the ratio of two measured rates may differ from the pacing gain."""
 PAUSE = 0.2
-"""The smallest ratio that counts as DRAIN. The smallest pacing gain of any version of BBR in DRAIN
-is 0.35 (versions 1 and 2). A sender with a smaller ratio has therefore paused."""
+"""The smallest ratio of the send rate to the delivery rate that counts as DRAIN. The smallest
+pacing gain of any version of BBR in DRAIN is 0.35 (versions 1 and 2). A sender with a smaller ratio
+has therefore paused."""
 
 
 def drain(seen: Seen) -> Finding:
@@ -249,8 +250,7 @@ def plateau_in_up(seen: Seen) -> Finding:
 
 
 SAME_RTT = 1.02
-"""If an RTT is at most this factor times the smallest RTT, the path has shown its smallest RTT
-again."""
+"""An RTT of at most this factor times the smallest RTT counts as the smallest RTT."""
 
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
@@ -368,8 +368,8 @@ JUDGES: Mapping[str, Judge] = {
 """The cases that can be decided for a program, each with the function that decides it."""
 
 SIDES: Mapping[str, str] = {"A.5": "at most"}
-"""Whether a value must be at most or at least its bound to pass, for the cases in which a program
-needs another side than `Case.side`."""
+"""For these cases, whether a program's value must be at most or at least the bound. The entry
+replaces `Case.side`."""
 
 BY_STATES = ("A.5",)
 """The cases among `JUDGES` that are observable only if a qlog names BBR's states."""

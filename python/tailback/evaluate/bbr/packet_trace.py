@@ -15,13 +15,13 @@ from tailback.interop.plans import sender_plan
 from tailback.store.results import Run
 
 STEP_S = 0.01
-"""Interval at which a run records packets, s."""
+"""The interval at which a run records packets, in seconds."""
 
 LINK = "bottleneck"
 
 TCP_HEADER, UDP_HEADER = 66, 42
-"""Bytes of a frame besides the payload that `delivered_bytes` counts: for flows (TCP) and for
-programs (UDP)."""
+"""Number of header bytes in a frame, which `delivered_bytes` does not count, for flows (TCP) and
+for programs (UDP)."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class PacketTrace:
     """
 
     times: Sequence[float]
-    """End of each interval, seconds."""
+    """End of each interval, in seconds."""
     sent: Sequence[float]
     """Bytes that have arrived at the bottleneck since the start, dropped packets included."""
     delivered: Sequence[float]
@@ -39,16 +39,16 @@ class PacketTrace:
     backlog: Sequence[float]
     """Bytes in the queue."""
     rtts: Sequence[float]
-    """Mean RTT of each interval, seconds. Without a measured packet, it is the RTT of the empty
+    """Mean RTT of each interval, in seconds. Without a measured packet, it is the RTT of the empty
     path."""
     drops: Sequence[float]
-    """Time of each drop, seconds."""
+    """Time of each drop, in seconds."""
     base_s: float
-    """RTT of the empty path, seconds."""
+    """RTT of the empty path, in seconds."""
     frame: float
-    """Mean size of a data packet, bytes of its frame."""
+    """Mean length of a data packet's frame, in bytes."""
     header: int
-    """Bytes of a frame besides its payload."""
+    """Number of bytes in a frame that are not payload."""
 
     @classmethod
     def of(cls, run: Run, name: str) -> PacketTrace:
@@ -94,7 +94,7 @@ class PacketTrace:
 
     def mbit(self, counted: Sequence[float], until: int, span_s: float) -> float:
         """Return the mean rate (in Mbit/s) over the `span_s` seconds before the end of an interval.
-        `counted` are cumulative bytes."""
+        `counted` lists cumulative byte counts."""
         since = self.index(self.times[until] - span_s)
         passed = self.times[until] - self.times[since]
         return (counted[until] - counted[since]) * 8e-6 / passed if passed > 0 else 0.0

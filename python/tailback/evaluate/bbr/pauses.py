@@ -6,7 +6,8 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import seconds
 
 EVERY_S = 0.02
-"""Period of the pauses, s. The application writes during its first half only."""
+"""Period of the pauses, in seconds. The application writes only in the first half of each
+period."""
 
 
 def pauses(since_s: float, span_s: float) -> list[list[str]]:

@@ -1,4 +1,5 @@
-"""Reads the name of the BBR to evaluate: `bbr3`, or with options `bbr3:draft=06,down_gain=0.8`."""
+"""Parses the name of the BBR algorithm to evaluate: `bbr3`, or with options
+`bbr3:draft=06,down_gain=0.8`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class BbrSubject:
 
 
 def parse(text: str, *, traced: bool) -> BbrSubject:
-    """Read a subject.
+    """Parse the name and options of a subject.
 
     If `traced` is true and the algorithm has the option `trace`, enable this option. It
     records the algorithm's whole state.

@@ -36,7 +36,7 @@ class StateTrace:
 
     def __init__(self, times: Sequence[float], values: dict[str, list[float]]) -> None:
         self.times = times
-        """Time of each sample, seconds."""
+        """Time of each sample, in seconds."""
         self.values = values
 
     @classmethod

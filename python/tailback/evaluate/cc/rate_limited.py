@@ -12,7 +12,7 @@ sent."""
 
 
 RATE_MBIT = 2.0
-"""The rate at which the scenario's application writes, Mbit/s."""
+"""The rate at which the scenario's application writes, in Mbit/s."""
 
 
 def _growth(run: Run) -> float | None:

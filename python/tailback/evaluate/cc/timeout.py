@@ -21,7 +21,7 @@ packets."""
 
 DATA_BYTES = 1000
 """A datagram with data has at least this many bytes, because a sender fills the datagrams of a bulk
-transfer, including those of its probes. ACKs and PINGs are shorter."""
+transfer, including the datagrams of its probes. ACKs and PINGs are shorter."""
 
 
 def _flight_after_outage(run: Run) -> float | None:

@@ -53,8 +53,8 @@ class QueueAgainst(_Placed, Against):
 
     reference_name: str = REFERENCE
     ellipse_rtt_ms: float | None = None
-    """The smallest round-trip time, ms, for ellipses of delay and goodput in the report. None means
-    no ellipses."""
+    """The smallest round-trip time in ms, by which the ellipses in the report divide the queue
+    delay. None means no ellipses."""
 
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]

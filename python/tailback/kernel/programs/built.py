@@ -253,7 +253,8 @@ def _version(recipe: BuildRecipe) -> str:
 
 
 def _digest(name: str, tool: str, with_comments: bool = False) -> str:
-    """Return the hash of everything that a program is built from, without comments."""
+    """Return the hash of everything that a program is built from, except the comments in its
+    sources."""
     recipe = RECIPES[name]
     # Do not hash the path of the Python interpreter.
     words = [word for word in recipe.words if word != sys.executable]

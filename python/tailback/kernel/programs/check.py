@@ -44,7 +44,7 @@ class Program:
     path: str = ""
     """The path of the program's table in the plan, such as programs[0]."""
     images: Mapping[str, Image] = field(default_factory=dict)
-    """For each side, the root file system that replaces its packages."""
+    """For each side, the container image that replaces the package root."""
 
 
 class Problem(NamedTuple):

@@ -37,7 +37,7 @@ class Elf:
     interpreter: str = ""
     """The loader that the file names. Empty for a library or a statically linked program."""
     needed: tuple[str, ...] = ()
-    """The libraries that the file needs, by the names with which the loader searches."""
+    """The libraries that the file needs, as the file names that the loader searches for."""
     paths: tuple[str, ...] = ()
     """The folders that the file asks the loader to search first."""
 

@@ -1,6 +1,6 @@
 """Finds the Debian package of a program or a library, without an index of all files.
 
-The size of this index is 100 MB. Debian names the packages of libraries by a rule, so the
+This index would be a download of 100 MB. Debian names the packages of libraries by a rule, so the
 archive's list of package names usually suffices. Tables in this module list the exceptions to the
 rule, and the packages of programs, such as `apache2-utils` for `ab`.
 """
@@ -23,7 +23,7 @@ PROGRAMS = {
     **{"sshd": "openssh-server", "tracepath": "iputils-tracepath", "tshark": "tshark"},
     **{"unbound": "unbound", "ITGSend": "d-itg", "ITGRecv": "d-itg", "flent": "flent"},
 }
-"""The packages that do not have the name of their program, by program."""
+"""For each program whose package has another name than the program, the package."""
 
 INTERPRETERS = re.compile(r"(python3|perl|ruby|php|lua)[\d.]*")
 
@@ -42,7 +42,7 @@ LIBRARIES = {
     "libpython3.13.so.1.0": "libpython3.13",
     "libbz2.so.1.0": "libbz2-1.0",
 }
-"""The packages that do not follow Debian's rule for their library, by library."""
+"""For each library whose package does not follow Debian's naming rule, the package."""
 
 LOADERS = {
     "ld-linux-x86-64.so.2": "libc6",

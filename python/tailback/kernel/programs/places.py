@@ -39,7 +39,7 @@ class Places:
     """Package roots. The key of a root is the list of its requested packages, joined by spaces."""
     files: tuple[Path, ...]
     date_s: int
-    """The date that the guest's clock shows at time 0, seconds since 1970."""
+    """The date that the guest's clock shows at time 0, in seconds since 1970."""
     images: tuple[Path, ...] = ()
     """Root file systems that the scenario provides."""
 
@@ -106,7 +106,7 @@ class Places:
 
     @property
     def start_ns(self) -> int:
-        """The time at which the guest's clock starts, ns since 1970."""
+        """The time at which the guest's clock starts, in ns since 1970."""
         return (self.date_s - UPTIME_S) * 10**9
 
 

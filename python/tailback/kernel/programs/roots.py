@@ -111,8 +111,8 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # The lists may have lost these versions since they were chosen, but the archive still
-            # has the packages.
+            # These versions may have disappeared from the package lists since they were chosen, but
+            # the archive still has the packages.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))

@@ -16,7 +16,7 @@ from tailback.plot.quantities import PlotQuantity
 from tailback.plot.values import Roles
 
 MOST_ROWS = 4500
-"""The largest number of rows of a figure. Altair itself draws at most 5,000 rows."""
+"""The largest number of data rows in a figure. Altair itself draws at most 5,000 rows."""
 LOG_SPAN = 100.0
 """An axis is logarithmic if the ratio of its largest to its smallest value exceeds this number,
 unless the user sets the scale."""
@@ -242,7 +242,8 @@ def _rule(panel: PlotPanel, rule: Rule, channel: Any, axis: str) -> list[Any]:
 
 
 def name_log(plan: PlotPlan, **scales: alt.Scale) -> None:
-    """Record in the plan which axes are logarithmic, so that their titles say it."""
+    """Record in the plan which axes are logarithmic, so that the titles of these axes can say
+    so."""
     plan.log.update(axis for axis, scale in scales.items() if scale["type"] == "log")
 
 

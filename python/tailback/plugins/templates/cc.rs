@@ -61,7 +61,7 @@ impl TYPE {
 }
 
 impl CongestionControl for TYPE {
-    /// The window after a loss or a mark, segments.
+    /// The window after a loss or a mark, in segments.
     fn ssthresh(&mut self, _view: View<'_>, window: &Window, _signal: Signal) -> u32 {
         ((f64::from(window.cwnd) * self.beta) as u32).max(2)
     }

@@ -46,7 +46,7 @@ static ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Payload of a datagram, bytes.
+/// Payload of a datagram, in bytes.
 const SIZE: usize = 1200;
 
 /// Time after which a datagram counts as lost.
@@ -55,7 +55,7 @@ const LIFETIME: Time = Time::from_secs(1);
 /// The sender's side: its datagrams pass the bottleneck.
 pub struct Sender {
     beta: f64,
-    /// Congestion window, datagrams.
+    /// Congestion window, in datagrams.
     window: f64,
     /// Sequence number of the next datagram.
     next: u64,

@@ -9,7 +9,7 @@ from tailback.plot import words
 from tailback.store.results import Results, Run
 
 MOST_COLOURS = 7
-"""The largest number of curves that are distinct in one panel."""
+"""The largest number of curves that can be distinguished in one panel."""
 MOST_IN_A_ROW = 5
 """The largest number of panels in a row. More panels would be too narrow."""
 

@@ -31,7 +31,7 @@ STEPS = (14, 160)
 WIDE = 40.0
 """If the 99th percentiles of delays differ by more than this factor, the axis is logarithmic."""
 FLOOR_MS = 0.01
-"""The smallest delay on a logarithmic axis, ms. Smaller delays are drawn at this value."""
+"""The smallest delay on a logarithmic axis, in ms. Smaller delays are drawn at this value."""
 
 Curve = tuple[str, str, pl.DataFrame]
 """A curve: name of its panel, name of its series, and its steps."""

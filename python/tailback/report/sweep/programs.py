@@ -157,7 +157,7 @@ def _logs(run: Run, name: str) -> Iterator[tuple[str, qlog.Trace, Any]]:
 
 
 def _date_s(run: Run, plan: Mapping[str, Any]) -> float:
-    """Return the date at time 0 on the clock that the program reads, seconds since 1970.
+    """Return the date at time 0 on the clock that the program reads, in seconds since 1970.
 
     In a guest, time 0 is later than the date of the scenario, because the guest prepares the run
     first. Earlier versions of tailback did not record this date.

@@ -100,7 +100,7 @@ class Cluster:
             where: dict[str, Any] = {"address": self._address}
             if path.suffix == ".json" or path.is_file():
                 where = {"scheduler_file": str(path)}
-                # A scheduler that has just been started may not have written the file yet.
+                # A scheduler that has just been started may not have written its file yet.
                 late = time.monotonic() + CONNECT_S
                 while not path.is_file() and time.monotonic() < late:
                     time.sleep(LOOK_S)
@@ -339,7 +339,7 @@ def _gone(address: str) -> str:
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
     """Silence Dask's log of connections, because this module itself reports lost connections."""
-    # Import distributed before changing log levels, because its import sets them.
+    # Import distributed before changing log levels, because the import itself sets log levels.
     import distributed  # noqa: F401
 
     names = [

@@ -64,7 +64,7 @@ class Kernel:
         """JSON that describes what this kernel supports. It also describes what the other kernels
         that a scenario may name support.
 
-        The Rust code that plans the guest's set-up reads it.
+        The Rust code that plans the guest's set-up reads this JSON.
         """
         return json.dumps({**self._has, "others": [Kernel(one)._has for one in self._kits]})
 

@@ -15,7 +15,7 @@ from tailback.errors import InputError
 from tailback.teaching.grading import places
 
 MAX_BYTES = 64 << 10
-"""The size limit of a task or submission, bytes."""
+"""The size limit of a task or submission, in bytes."""
 
 _PLACE = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end.*)\)")
 

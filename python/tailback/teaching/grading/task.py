@@ -20,7 +20,7 @@ TIMES, LEAST_CPU_S = 10.0, 5.0
 time of the task's own scenario, but at least 5 s."""
 
 MEMORY = 1 << 30
-"""The limit of memory of a run of a submission, bytes."""
+"""The memory limit for a run of a submission, in bytes."""
 
 CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
 """Keys that no task can open and no submission can set. These keys name files, run code, or
@@ -42,8 +42,8 @@ class Task:
     seeds: int | None
     """Number of seeds of every submission. None means the scenario's number."""
     max_cpu_s: float | None
-    """The limit of CPU time of all runs of a submission together, s. None means the limit that
-    `TIMES` defines."""
+    """The limit for the total CPU time of all runs of a submission, in seconds. None means the
+    limit that `TIMES` defines."""
 
     def most_cpu_s(self, own_s: float) -> float:
         """Return the limit (in seconds) for the CPU time of a submission.

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
-"""Link rates of the parts with equal RTTs, Mbit/s."""
+"""Link rates of the parts with equal RTTs, in Mbit/s."""
 RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
-"""Equal RTTs, ms. They are also the RTTs of C in the mixed-RTT part."""
+"""Base RTTs of the parts with equal RTTs, in ms. They are also the RTTs of C in the mixed-RTT
+part."""
 L_RTTS = (5.0, 100.0)
-"""RTTs of L in the mixed-RTT part, ms."""
+"""RTTs of L in the mixed-RTT part, in ms."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
-"""UDP rates of the overload part, Mbit/s."""
+"""UDP rates of the overload part, in Mbit/s."""
 SIZES = {
     1_000: "1kB",
     3_000: "3kB",
@@ -34,14 +35,14 @@ class Spot:
     """The values of a sweep point that determine its place in the figures."""
 
     link: float
-    """Rate of the link, Mbit/s."""
+    """Rate of the link, in Mbit/s."""
     l_rtt: float | None
-    """RTT of L, ms. None if L has no flow."""
+    """RTT of L, in ms. None if L has no flow."""
     c_rtt: float | None
     l_flows: int
     c_flows: int
     udp: float = 0.0
-    """Rate of UDP, Mbit/s."""
+    """Rate of UDP, in Mbit/s."""
     udp_in: str = ""
     """The class of UDP: L or C. Empty without UDP."""
 

@@ -20,9 +20,9 @@ class Group:
 
     flows: int
     rtt_ms: float
-    """Base round-trip time of the flows, ms."""
+    """Base round-trip time of the flows, in ms."""
     delay_ms: float
-    """Mean queue delay of the class, ms."""
+    """Mean queue delay of the class, in ms."""
 
 
 def normalised_rate(rate_mbit: float, link_mbit: float, flows: int) -> float:

@@ -234,7 +234,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Beside UDP, TCP has little throughput. Use a logarithmic scale to make
+            # TCP has little throughput when it competes with UDP. Use a logarithmic scale to make
             # this throughput visible.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),

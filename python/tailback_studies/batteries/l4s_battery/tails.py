@@ -65,7 +65,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
     """Return `steps` pairs per decade.
 
-    Each has a delay (in ms) and the percentage of packets that waited longer.
+    Each pair has a delay (in ms) and the percentage of packets that waited longer.
     """
     frames = [
         run.histogram(f"delay_ns.{name}", link=next(iter(run.summary["queues"])))

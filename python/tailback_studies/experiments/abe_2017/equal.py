@@ -13,7 +13,8 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: By congestion control: segments between marks, round-trip time in ms, and duration in s.
+#: For each congestion control: the number of segments between marks, the round-trip time in ms, and
+#: the duration in s.
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
 #: Number of random mark schedules.
@@ -31,7 +32,7 @@ class EqualPoint:
     #: Spacing of the marks: "periodic" or "random".
     marks: str
     beta: float
-    #: Mean throughput, Mbit/s.
+    #: Mean throughput, in Mbit/s.
     throughput: Estimate
     ratio: Estimate
     #: The ratio that the ABE paper's table gives.

@@ -16,7 +16,7 @@ SEEDS = 5
 RATE_MBIT = 10.0
 RTT_MS = 80.0
 MSS = 1448
-#: Sizes, segments.
+#: Sizes of the short flows, in segments.
 SIZES = tuple(range(100, 1301, 20))
 QUICK_SIZES = tuple(range(150, 1051, 100))
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))

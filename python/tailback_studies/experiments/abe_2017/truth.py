@@ -13,7 +13,7 @@ from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, 
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
-#: Tolerances: percentage points of utilisation, relative error of a ratio, and ms of delay.
+#: Tolerances: for utilisation as a share, for ratios as a relative error, and for delays in ms.
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0

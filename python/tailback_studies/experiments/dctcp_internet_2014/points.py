@@ -19,7 +19,7 @@ from tailback.metrics.jain import jain
 from tailback.metrics.statistics import estimate
 from tailback_studies.reproduction import sources
 
-#: Bandwidth-delay product in the paper, bytes (10 Mbit/s x 25 ms).
+#: Bandwidth-delay product in the paper (10 Mbit/s x 25 ms), in bytes.
 BDP = 31_250
 #: Size of a frame in bytes.
 FRAME = 1_500

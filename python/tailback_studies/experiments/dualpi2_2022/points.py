@@ -28,9 +28,9 @@ from tailback_studies.reproduction.sources import scenario, set_value
 #: Length of the measured time (in seconds) in a full run and in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Time from the start of the flows to the start of the published measurement, s. At 100 ms, every
-#: published sample of a lone Prague flow shows a full link. Growing by one segment per RTT, the
-#: flow needs 33 s for this.
+#: Time from the start of the flows to the start of the published measurement, in seconds. At 100
+#: ms, every published sample of a lone Prague flow shows a full link. Growing by one segment per
+#: RTT, the flow needs 33 s for this.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
@@ -79,7 +79,7 @@ class DualPi2Variant:
     any_ect: bool = True
     #: Whether to round queue delays like the publication's recorder.
     recorder: bool = True
-    #: Time from the start of the flows to the start of the published measurement, s.
+    #: Time from the start of the flows to the start of the published measurement, in seconds.
     before: float = BEFORE
 
 

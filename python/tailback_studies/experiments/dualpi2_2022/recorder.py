@@ -38,7 +38,8 @@ def read(units: int) -> float:
 
 
 def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
-    """Return the statistics of recorded delays, ms, from a histogram of exact delays in ns.
+    """Return the statistics (in ms) of recorded delays, computed from a histogram of exact delays
+    in ns.
 
     A bucket is narrower than a step of the recorder, so its delays round to at most two values. The
     bucket's count is divided between these values in proportion to the part of the bucket that

@@ -20,8 +20,8 @@ class Stack:
     word: str | None = None
     """The congestion control's name in a scenario. None for the default."""
     fastest_mbit: int = 100
-    """The highest rate at which the stack runs, Mbit/s. At higher rates, a run needs too much CPU
-    time of the guest."""
+    """The highest rate at which the stack runs, in Mbit/s. At higher rates, a run needs too much
+    CPU time of the guest."""
     only_rtt_ms: int | None = None
     """The only RTT at which the stack runs, if its runs are expensive. None for all RTTs."""
 
@@ -97,7 +97,7 @@ MEETINGS: Mapping[str, Meeting] = {
     "beside-100-rtts": Meeting(FURTHER_AT_100, asked=True),
     "beside-20-quiche": Meeting(Link(20, (40,), 40, 10), LATER, asked=True),
 }
-"""The meetings, by part."""
+"""For each part of the study, its link and QUIC stacks."""
 
 QUICK = Link(20, (40,), 15, 5)
 

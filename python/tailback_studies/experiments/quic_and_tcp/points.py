@@ -79,9 +79,9 @@ class Met:
     delay_ms: Estimate
     """Mean queueing delay of all packets."""
     marks: Estimate
-    """CE marks of the QUIC stack's packets, per thousand."""
+    """CE marks per thousand packets of the QUIC stack."""
     drops: Estimate
-    """Drops of the QUIC stack's packets, per thousand."""
+    """Drops per thousand packets of the QUIC stack."""
     runs: int
     """Number of runs of this pair at this bottleneck."""
     ended_s: tuple[float, ...]

@@ -98,8 +98,8 @@ class SceEntry(BaseEntry):
         return self.rate_mbit, self.delay_ms
 
     def error(self, kind: str) -> float | None:
-        """Return the error of the value. The kind "capacity", only for throughput, is relative to
-        Cake's rate."""
+        """Return the error of the value. If `kind` is "capacity", the error of a throughput is
+        divided by Cake's rate."""
         if kind != "capacity":
             return super().error(kind)
         if self.table.quantity != "throughput_mbit" or self.cell.error is None:

@@ -9,8 +9,8 @@ MEASURE = "time in DOWN (s)"
 BOUND = 3.0
 LEAST_S = 2.0
 SLACK_S = 0.2
-"""How much later than the limit DOWN may end, s. DOWN ends only on an ACK, which may arrive one RTT
-later, including the queueing delay."""
+"""The number of seconds by which DOWN may exceed its time limit. DOWN ends only on an ACK, which
+may arrive one RTT later, including the queueing delay."""
 
 
 def after_up(trace: StateTrace) -> float | None:

@@ -20,8 +20,8 @@ BOUND = 3 * log2(RATE_MBIT * 1e6 * RTT_S / 8 / FRAME)
 DOUBLE = 1.5
 """The smallest ratio of a step to the previous step that counts as doubling."""
 DOUBLINGS = 3
-"""How many of the first steps must grow by at least the factor `DOUBLE`. In later steps the window
-is not always the limit."""
+"""How many of the first steps must grow by at least the factor `DOUBLE`. In later steps the flow is
+not always limited by its window."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:

@@ -20,7 +20,8 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
     return Table("expectations", "Expectations", columns, rows)
 
 
-#: Why expectations do not hold. Each key is the prefix of the explained ids.
+#: Why expectations do not hold. Each key is a prefix of the ids of the expectations that the text
+#: explains.
 WHY = {
     "utilisation.cubic": (
         "**CUBIC's formula** follows the curve to its top. But windows are whole segments, and the "

@@ -29,8 +29,8 @@ pub type Failure = Box<dyn Error + Send + Sync>;
 
 pub const PROTOCOL: &[u8] = b"tailback";
 
-/// Size of the flow control windows, bytes. They must not limit the rate: 64 MiB is the BDP of 3.4
-/// Gbit/s at 160 ms.
+/// Size of the flow control windows, in bytes. They must not limit the rate: 64 MiB is the BDP of
+/// 3.4 Gbit/s at 160 ms.
 pub const WINDOW: u32 = 64 << 20;
 
 /// Number of bytes of one read or write.

@@ -26,7 +26,8 @@ use tailback_quic::{certificate, end_of, run, tell, told_to_end};
 use tokio::net::UdpSocket;
 use tokio_timerfd::Delay;
 
-/// UDP payload of the largest datagram, bytes, as in quiche's own server and client.
+/// UDP payload of the largest datagram, in bytes. The value is the same as in quiche's own server
+/// and client.
 const DATAGRAM: usize = 1350;
 
 /// Id of the client's first stream.
@@ -111,8 +112,8 @@ impl Peer {
         }
         loop {
             if let Some((length, at, to)) = self.late {
-                // Read the clock again: without pacing, the send time of a datagram is when quiche
-                // made it, which is later than the previous reading.
+                // Read the clock again. Without pacing, the send time of a datagram is the time at
+                // which quiche made it, which is later than the previous reading.
                 let now = Instant::now();
                 if at > now {
                     return Ok(());
