@@ -6,13 +6,17 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 import tomllib
+import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from conftest import COMMAND, ROOT, SCENARIO
 from tailback import studies
+from tailback.base import entry_points
 from tailback.studies import Studies
 
 PAGE = ROOT / "docs" / "contributing" / "studies.md"
@@ -69,6 +73,54 @@ def test_the_package_of_the_page_adds_its_command(site: Path) -> None:
     indices = [float(line.split()[1].rstrip(",")) for line in lines]
     assert all(0.5 <= index <= 1 for index in indices)
     assert "fairness" in command(site, "--help").stdout
+
+
+def both(group: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+    """Return the entry points of a group, found by tailback and by Python."""
+    return (
+        {(one.name, one.value) for one in entry_points.of_group(group)},
+        {(one.name, one.value) for one in metadata.entry_points(group=group)},
+    )
+
+
+def test_entry_points_are_those_that_python_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first of two versions of one distribution hides the second, whose name has another case.
+    for number, name in enumerate(("my_study", "My.study", "other")):
+        monkeypatch.syspath_prepend(tmp_path / str(number))
+        install(tmp_path / str(number), name, {f"one-{number}": f"study_{number}:STUDIES"})
+    assert entry_points.only_folders()
+    for group in sorted(metadata.entry_points().groups):
+        ours, pythons = both(group)
+        assert ours == pythons, group
+    names = {name for name, _ in both(studies.GROUP)[0]}
+    assert {"one-1", "one-2"} <= names
+    assert "one-0" not in names
+
+
+def test_entry_points_of_an_archive_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = tmp_path / "study-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("study-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: study\n")
+        file.writestr("study-1.0.dist-info/entry_points.txt", "[my.group]\nsome = os:path.join\n")
+    monkeypatch.syspath_prepend(archive)
+    (found,) = entry_points.of_group("my.group")
+    assert found.load() is os.path.join
+
+
+def test_the_list_of_experiments_imports_no_experiment() -> None:
+    code = (
+        "import sys\n"
+        "from tailback_studies import STUDIES, experiments\n"
+        "titles = dict(experiments.listed())\n"
+        "assert not set(STUDIES.experiments.values()) & set(sys.modules)\n"
+        "assert list(titles) == list(experiments.NAMES)\n"
+        "assert all(experiments.get(name).title == title for name, title in titles.items())\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 def test_what_ours_add_is_found_by_the_entry_point() -> None:

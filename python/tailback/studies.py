@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any
 
+from tailback.base import entry_points
 from tailback.errors import InputError
 
 GROUP = "tailback.studies"
@@ -46,11 +47,8 @@ def installed() -> Mapping[str, Studies]:
     Raises `InputError` if an entry point is not a `Studies` or cannot be loaded, or if two packages
     define the same name.
     """
-    # This import is slow, and most commands need no study.
-    from importlib import metadata
-
     packages: dict[str, Studies] = {}
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in sorted(entry_points.of_group(GROUP), key=lambda entry: entry.name):
         try:
             studies = entry.load()
         except Exception as error:

@@ -8,7 +8,6 @@ change the stored hashes. Reading all files of a guest kernel takes only a tenth
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 import time
@@ -42,6 +41,9 @@ def sha256(path: Path) -> str:
     key = (str(path), status.st_dev, status.st_ino, status.st_size, *times)
     if found := _hashes.get(key):
         return found
+    # This import is slow, and commands that only list kernels hash no file.
+    import hashlib
+
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if time.time_ns() - max(times) > RACY_NS:
         _hashes[key] = digest

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -245,6 +244,9 @@ class Kit:
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
         # Sort the hashes, because the order in which modules are chosen does not matter.
+        # This import is slow, and commands that only list kernels hash nothing.
+        import hashlib
+
         inherited = self.manifest.get("module_hashes", [])
         all_hashes = sorted([*inherited, *hashes])
         identity = hashlib.sha256(
@@ -348,6 +350,17 @@ def load(folder: Path) -> Kit:
     )
 
 
+def described() -> dict[str, Any]:
+    """Return the manifest of the current guest kernel, of which only the algorithms are checked.
+
+    For a list of algorithms, no file of the guest kernel has to be read.
+    """
+    path = cache() / "current" / MANIFEST
+    if not path.exists():
+        raise InputError(f"the guest kernel is not built; run: {COMMAND}")
+    return manifests.read(path, {name: manifests.KIT[name] for name in ("format", "qdisc", "cc")})
+
+
 def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
     return {kind: file.removesuffix(".ko") if file else None for kind, file in files.items()}
 
@@ -356,11 +369,15 @@ def content_hash(manifest: Mapping[str, Any]) -> str:
     """Compute the identity of a guest kernel: a hash of everything from which it was built and of
     all built files."""
     parts = {name: manifest[name] for name in HASHED if name in manifest}
+    import hashlib
+
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 def source_hash(texts: Iterable[str]) -> str:
     """Return one hash over all of these source files, which are in this module's folder."""
+    import hashlib
+
     together = "\n".join(f"{name} {contents.sha256(HERE / name)}" for name in texts)
     return hashlib.sha256(together.encode()).hexdigest()
 

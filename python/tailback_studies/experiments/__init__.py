@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from tailback import studies
 from tailback.base.names import unknown
 from tailback.errors import InputError
 from tailback_studies import STUDIES
-from tailback_studies.reproduction.experiment import Experiment
+from tailback_studies.experiments.titles import TITLES
+
+if TYPE_CHECKING:
+    from tailback_studies.reproduction.experiment import Experiment
 
 NAMES = tuple(STUDIES.experiments)
 """The names of the experiments in this package."""
@@ -31,4 +35,4 @@ def get(name: str) -> Experiment:
 def listed() -> Iterator[tuple[str, str]]:
     """Yield the name and title of each experiment, for `tailback list experiments`."""
     for name in {**STUDIES.experiments, **studies.experiments()}:
-        yield name, get(name).title
+        yield name, TITLES[name] if name in TITLES else get(name).title

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Collection, Iterator
+from types import ModuleType
 from typing import Any
 
 from tailback import studies
 
-KERNEL_HAS = {"cc": "ccs", "aqm": "qdiscs"}
+KERNEL_HAS = {"cc": "cc", "aqm": "qdisc"}
 """For each registry, the key in a guest kernel's manifest that lists the algorithms of the guest
 kernel."""
 
@@ -33,7 +35,7 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
     elif kind == "paths":
         from tailback import _native
 
-        paths = json.loads(_native.registry_json())["paths"]
+        paths = _registry(_native)["paths"]
         heads = _aligned((path["name"], path["doc"]) for path in paths)
         for path, head in zip(paths, heads, strict=True):
             yield head
@@ -46,8 +48,8 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         from tailback.plugins import asked, copies
 
         native = copies.native(asked.by_environment())
-        registry = json.loads(native.registry_json())
-        entries = registry[kind]
+        registry = _registry(native)
+        entries = list(registry[kind])
         has = _kernel_has(kind)
         key = "name" if kind == "cc" else kind
         entries += [
@@ -66,6 +68,12 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
             yield head
             if options:
                 yield from (f"    {text}" for text in option_lines(entry["options"]))
+
+
+@functools.cache
+def _registry(native: ModuleType) -> dict[str, Any]:
+    registry: dict[str, Any] = json.loads(native.registry_json())
+    return registry
 
 
 def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:
@@ -142,7 +150,8 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 def _kernel_has(kind: str) -> Collection[str] | None:
     """Return the names of all entries of this kind, such as queue disciplines, in the built kernel.
 
-    Return None if no kernel is built.
+    Return None if no kernel is built. The manifest of the kernel is enough for a list. A run
+    verifies the kernel's files.
     """
     from tailback.errors import InputError
     from tailback.kernel import kit
@@ -150,7 +159,7 @@ def _kernel_has(kind: str) -> Collection[str] | None:
     if kind not in KERNEL_HAS:
         return None
     try:
-        found: dict[str, str | None] = getattr(kit.current(), KERNEL_HAS[kind])
+        found: dict[str, str | None] = kit.described()[KERNEL_HAS[kind]]
     except InputError:
         return None
     return found

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tailback_studies.experiments.abe_2017.layout import PARTS, kernel_only
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 
@@ -14,10 +15,7 @@ class Abe2017(Reproduction):
     """The experiment `abe-2017`."""
 
     name = "abe-2017"
-    title = (
-        "Alternative Backoff: Achieving Low Latency and High Throughput with ECN and AQM: "
-        "Khademi, Armitage, Welzl, Zander, Fairhurst, Ros, 2017"
-    )
+    title = TITLES["abe-2017"]
     doc = "How much a sender gains, and others lose, if it backs off less on marks than on losses."
     parts: Sequence[str] = tuple(PARTS)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, CcafctRow, published_rtts
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Parts of the experiment, one for each round-trip time.
@@ -17,7 +18,7 @@ class Ccafct(Reproduction):
     """The experiment `ccafct-2020`."""
 
     name = "ccafct-2020"
-    title = "Congestion control algorithm flow completion time test: Heist, heistp/ccafct, 2020"
+    title = TITLES["ccafct-2020"]
     doc = "Completion times of requests in one CoDel queue, alone and beside CUBIC or Prague."
     parts = PARTS
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tailback_studies.experiments.dctcp_internet_2014.parts import BEYOND, PARTS
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 if TYPE_CHECKING:
@@ -25,10 +26,7 @@ class DctcpInternet2014(Reproduction):
     """The experiment `dctcp-internet-2014`."""
 
     name = "dctcp-internet-2014"
-    title = (
-        "Using Data Center TCP (DCTCP) in the Internet: "
-        "Kühlewind, Wagner, Reyes Espinosa, Briscoe, 2014"
-    )
+    title = TITLES["dctcp-internet-2014"]
     doc = (
         "Reno and DCTCP share one queue that drops Reno's packets and marks DCTCP's: when do they "
         "get the same rate?"

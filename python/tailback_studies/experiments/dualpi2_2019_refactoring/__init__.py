@@ -3,6 +3,7 @@ parameters."""
 
 from __future__ import annotations
 
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.experiments.versions import Versions
 
 _DCTCP = {"name": "dctcp", "version": "linux-3.19"}
@@ -10,7 +11,7 @@ _QUEUE = "bottleneck.queue"
 
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
-    title="DualPI2: three commits of a refactoring (2019)",
+    title=TITLES["dualpi2-2019-refactoring"],
     doc="Did a refactoring change the behaviour of DualPI2? Three commits run in all "
     "scenarios of the set `l4s-battery`.",
     versions={

@@ -5,6 +5,7 @@ DualPI2 with WRR ratios of 10 and 15 is compared with the stable version of Dual
 
 from __future__ import annotations
 
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.experiments.versions import Versions
 
 _DCTCP = {"name": "dctcp", "version": "linux-3.19"}
@@ -12,8 +13,7 @@ _QUEUE = "bottleneck.queue"
 
 EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
-    title="DualPI2: WRR ratio 10 and 15, without overload handling, against the stable version "
-    "of 21 February 2019",
+    title=TITLES["dualpi2-2019-wrr"],
     doc="How does DualPI2 behave with a weighted round-robin scheduler of ratio 10 or 15? The "
     "versions run in all scenarios of the set `l4s-battery`.",
     versions={

@@ -15,6 +15,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
     Run,
     published_runs,
 )
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ class DualPi2(Reproduction):
     """The experiment `dualpi2-2022`."""
 
     name = "dualpi2-2022"
-    title = (
-        "Dual Queue Coupled AQM, Deployable Very Low Queuing Delay for All: Albisser and others, "
-        "arXiv 2209.01078, 2022"
-    )
+    title = TITLES["dualpi2-2022"]
     doc = "Prague and CUBIC on DualPI2 beside PIE and FQ-CoDel: mixed round-trip times, overload."
     parts = PARTS
 

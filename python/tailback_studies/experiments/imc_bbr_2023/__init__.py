@@ -12,6 +12,7 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
     ImcRow,
     published_places,
 )
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: The parts: one for each kernel of the publication.
@@ -27,7 +28,7 @@ class ImcBbr(Reproduction):
     """The experiment `imc-bbr-2023`."""
 
     name = "imc-bbr-2023"
-    title = "When to use BBR: Cao and others, IMC 2019; replication by Datta and Fund, 2023"
+    title = TITLES["imc-bbr-2023"]
     doc = "Goodput of one flow of CUBIC, BBR or BBRv2, by rate, round-trip time and buffer."
     parts = PARTS
 

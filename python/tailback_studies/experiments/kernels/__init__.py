@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback_studies.experiments.kernels.releases import BED, RELEASES
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 SEEDS = 5
@@ -14,7 +15,7 @@ class Kernels(Reproduction):
     """The experiment `kernels`."""
 
     name = "kernels"
-    title = "Kernels side by side: today's Linux and 6.12, 6.1 and 5.10"
+    title = TITLES["kernels"]
     doc = "CUBIC, Reno, DCTCP and BBR through fq_codel, pie and cake on four kernels."
     parts = PARTS
     needs_kernel = True

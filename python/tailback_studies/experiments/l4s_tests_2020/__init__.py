@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tailback.errors import InputError
 from tailback_studies.experiments.l4s_tests_2020.causes import NOT_RUN
 from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, published_names
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: The publication's scenarios. Each scenario is a part of the experiment that a user can request.
@@ -23,7 +24,7 @@ class L4sTests(Reproduction):
     """The experiment `l4s-tests-2020`."""
 
     name = "l4s-tests-2020"
-    title = "L4S tests: Heist and others, heistp/l4s-tests, 2020"
+    title = TITLES["l4s-tests-2020"]
     doc = "Prague and CUBIC by round-trip time and queue; in queues of RFC 3168; at rate steps."
     parts = PARTS
     not_run = NOT_RUN

@@ -8,6 +8,7 @@ from __future__ import annotations
 from tailback.errors import InputError
 from tailback_studies.experiments.pam_2025_l4s.causes import NOT_RUN
 from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, PamRow, known_rows
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: Parts with published results. The parts are: each competitor at 10 ms with one flow per side,
@@ -25,7 +26,7 @@ class Pam(Reproduction):
     """The experiment `pam-2025-l4s`."""
 
     name = "pam-2025-l4s"
-    title = "To adopt or not to adopt L4S: Sarpkaya, Fund and Panwar, PAM 2025"
+    title = TITLES["pam-2025-l4s"]
     doc = "Prague beside CUBIC, BBR and BBRv3 over nine queues, five buffers and 1 to 25 flows."
     parts = PARTS
     not_run = NOT_RUN

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from tailback.errors import InputError
 from tailback_studies.experiments.quic_and_tcp.layout import LINKS, MEETINGS, QUICK
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 SEEDS = 5
@@ -16,7 +17,7 @@ class QuicAndTcp(Reproduction):
     """The experiment `quic-and-tcp`."""
 
     name = "quic-and-tcp"
-    title = "QUIC stacks beside TCP flows of the kernel: a study of tailback's own"
+    title = TITLES["quic-and-tcp"]
     doc = "quic-go, quinn, s2n-quic and aioquic, unmodified, beside CUBIC, Reno and BBR of Linux."
     parts = ("alone", *MEETINGS)
     needs_kernel = True

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tailback.errors import InputError
 from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, SceSetup, TableId
+from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
 #: The parts, which are groups of tables, by their names on the command line.
@@ -31,10 +32,7 @@ class Sce2019(Reproduction):
     """The experiment `sce-2019`."""
 
     name = "sce-2019"
-    title = (
-        "Some Congestion Experienced One and Two-Flow Tests: Heist, Grimes, Morton, "
-        "draft-heist-tsvwg-sce-one-and-two-flow-tests-00, 2019"
-    )
+    title = TITLES["sce-2019"]
     doc = "Throughput and RTT of one and two flows through Cake, with and without SCE."
     parts = PARTS
 
