@@ -32,7 +32,7 @@ class Measured:
     peak_mb: float
     wall_s: float
     process_s: float
-    """CPU time of the whole process, s."""
+    """CPU time of the whole process, in seconds."""
 
     @property
     def speed(self) -> float:

@@ -76,7 +76,8 @@ def cluster(folder: Path, memory: Path) -> Iterator[str]:
 
 
 def taking(runs: Mapping[str, Path], out: Path) -> float:
-    """Return the mean time that the client needs to verify and store a run from a worker, s."""
+    """Return the mean time, in seconds, that the client needs to verify and store a run from a
+    worker."""
     target, version = _native.Store(out), tailback.engine_version()
     whole = {run_id: parcel.files(path) for run_id, path in runs.items()}
     begun = time.monotonic()

@@ -57,7 +57,7 @@ flows = [{ cc = "cubic", count = 100000 }]
 MAX_SWEEP = 100_000
 """The largest number of runs of a sweep that tailback accepts."""
 DISK_B = 28_000
-"""The disk that a run needs, bytes."""
+"""The disk space that a run needs, in bytes."""
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,8 @@ def of_store(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
     ]
     for file in sweeps:
         copy_runs(file, root / "results")
-    # A young folder may still change, so tailback does not note that it was read.
+    # tailback does not catalogue a folder that was written only moments ago, because the folder may
+    # still change.
     time.sleep(3)
     for file in sweeps[:-1]:
         command("run", file.name, cwd=root)

@@ -37,7 +37,7 @@ class Case:
     path: str
     megabytes: int
     limit_s: float
-    """The suite's limit for C4, s. It applies to the worst of 100 runs."""
+    """The suite's limit for C4, in seconds. It applies to the worst of 100 runs."""
     why: str = ""
     """Why the simulator's times differ by more than headers and handshakes explain."""
 
@@ -136,7 +136,7 @@ def times(case: Case, cc: str | dict[str, Any], seeds: int) -> list[float | None
 
 
 def least_s(case: Case) -> float:
-    """Return the time to send the data at the rate of the path, s."""
+    """Return the time to send the data at the rate of the path, in seconds."""
     path = tomllib.loads((PROFILES / f"{case.path}.toml").read_text(encoding="utf-8"))
     rate, rtt = path["bottleneck"]["rate"], path["path"]["rtt"]
     steps = rate["steps"] if isinstance(rate, dict) else [["0s", rate]]

@@ -59,7 +59,7 @@ class Part:
     """Whether to divide the time by x. The result is the cost of a packet at each of x hops."""
 
     def ns(self, row: Row) -> float:
-        """Return the CPU time of a data packet, or of a packet at one hop, ns."""
+        """Return the CPU time of a data packet, or of a packet at one hop, in ns."""
         return row.ns / (row.x if self.hops else 1)
 
 

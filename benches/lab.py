@@ -49,7 +49,7 @@ CASES = {
 
 
 def browser(jobs: list[dict[str, Any]]) -> list[float]:
-    """Run the first sweep point of each job in node, and return its CPU time, s."""
+    """Run the first sweep point of each job in node, and return its CPU time in seconds."""
     done = subprocess.run(
         ["node", str(WEB / "test/parity.mjs")],
         input=json.dumps(jobs),
@@ -61,7 +61,7 @@ def browser(jobs: list[dict[str, Any]]) -> list[float]:
 
 
 def native(text: str) -> tuple[float, int]:
-    """Return the CPU time of a native run, s, and its data packets."""
+    """Return the CPU time of a native run in seconds, and the number of its data packets."""
     times = []
     for _ in range(REPEATS):
         with tempfile.TemporaryDirectory() as folder:

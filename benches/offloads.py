@@ -74,7 +74,7 @@ CASES = (
 
 
 def cells(case: Case, engine: str, out: str, seeds: int, *, offloads: bool) -> list[str]:
-    """Return the means over seeds: rate, mean delay of the queue, segments of a packet, drops,
+    """Return the means over seeds: rate, mean delay of the queue, segments per packet, drops,
     retransmissions and marks."""
     scenario = case.scenario(offloads=offloads)
     runs = list(tailback.run(scenario, engine=engine, seeds=seeds, out=out))

@@ -46,7 +46,7 @@ from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, published_n
 
 FRAME_BITS = 1514 * 8
 RTTS_MS = range(20, 101, 5)
-"""Round-trip times of the second flow, ms. The first flow has `FIRST_MS`."""
+"""Round-trip times of the second flow, in ms. The first flow has `FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
 """Largest jitter in transmission times of a packet. A larger jitter could reorder packets."""
@@ -202,8 +202,8 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # What one congestion control has in excess, the other one lacks, so both errors are
-            # equal. Count one error for each row.
+            # If the rate of one congestion control is too high, the rate of the other is too low by
+            # the same amount, so both errors are equal. Count one error for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)

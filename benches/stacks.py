@@ -29,7 +29,7 @@ import tailback
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 3
 COUNTED_BYTES = 20_000_000
-# The goals of the project, data packets per CPU second.
+# The goals of the project, in data packets per CPU second.
 GOALS = {"quinn": 300_000, "smoltcp": 700_000}
 
 

@@ -28,9 +28,9 @@ PAGE, FIGURES = DOCS / "start-up.md", "start-up"
 
 STARTS = ("hystart", "hystart++", "search", "rapid-start", "none")
 RATES, QUICK_RATES = (10, 100, 1000), (10, 100)
-"""Rates of the link, Mbit/s."""
+"""Rates of the link, in Mbit/s."""
 RTTS = (10, 40, 100)
-"""Round-trip times, ms."""
+"""Round-trip times, in ms."""
 BUFFERS = (0.25, 1, 4)
 """Sizes of the buffer in bandwidth-delay products."""
 ROUNDS = 25

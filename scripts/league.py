@@ -115,7 +115,8 @@ STACKS = (
         for name in ("quic-go", "s2n-quic", "quiche")
     ),
 )
-"""The QUIC stacks. The kernel engine has three seeds, because it takes far more CPU time."""
+"""The QUIC stacks. Stacks on the kernel engine run with three seeds, because the kernel engine
+takes far more CPU time."""
 
 
 def main() -> None:

@@ -9,14 +9,14 @@ ENTRY = "PyInit__native"
 """The function that Python calls to load the extension module."""
 
 OF_MACOS = ("/usr/lib/", "/System/Library/Frameworks/")
-"""Where the libraries of every Mac are."""
+"""The folders of the libraries that every Mac has."""
 
 OF_WINDOWS = re.compile(
     r"(?:python3|kernel32|kernelbase|ntdll|advapi32|bcrypt|bcryptprimitives|crypt32|msvcrt|ucrtbase"
     r"|userenv|ws2_32|ole32|shell32|user32|vcruntime140|api-ms-win-[\w-]+)\.dll",
     re.IGNORECASE,
 )
-"""The libraries of every Windows, and Python's stable interface."""
+"""The libraries that every Windows system has, and Python's stable interface."""
 
 
 OF_LIBSYSTEM = ("_sys_icache_invalidate",)
@@ -29,13 +29,14 @@ class Module:
     supports."""
 
     libraries: tuple[str, ...]
-    """The libraries that it loads, without itself."""
+    """The libraries that the module loads, except the module itself."""
     exports: frozenset[str]
-    """The names of the functions that it exports, without the underscore of macOS."""
+    """The names of the functions that the module exports, without the leading underscore of
+    macOS."""
     unplaced: tuple[str, ...] = ()
     """The symbols that may come from any library. Only modules for macOS have such symbols."""
     oldest: tuple[int, int] | None = None
-    """The oldest version of macOS that loads it."""
+    """The oldest version of macOS that can load the module."""
     signed: bool = True
     """Whether the module has a signature, which macOS on ARM requires."""
 

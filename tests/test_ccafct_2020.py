@@ -261,7 +261,7 @@ DRAWN = {
 """Recorded errors of rows with one seed, by column, in percent of the published value. A hash
 selects the rows, so that rows with large errors are included."""
 MORE = 5.0
-"""The largest allowed growth of an error, percentage points."""
+"""The largest allowed growth of an error, in percentage points."""
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_scenario_runs_with_its_crates(shelf: Path, tmp_path: Path) -> None:
     [run] = tb.run(shelf / "all.toml", out=tmp_path)
     mine, reno = run.summary["flows"]
     assert (mine["cc"], reno["cc"]) == ("my-cc", "reno")
-    # Both controls halve the window after a loss and add a segment in each round.
+    # Both controls halve the window after a loss and add a segment per round trip.
     assert mine["throughput_mbit"] == pytest.approx(reno["throughput_mbit"], rel=0.25)
     [source] = run.summary["traffic"]
     assert source["throughput_mbit"] == pytest.approx(0.97, abs=0.05)

@@ -24,7 +24,7 @@ from tailback import _native
 
 WARMUP_NS = 500_000_000
 
-# All flows end before the run, so that no packet is left in a queue.
+# All flows end before the run ends, so that no packet is left in a queue.
 PACKETS = """\
 duration = "5s"
 warmup   = "500ms"

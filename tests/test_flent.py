@@ -314,8 +314,7 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# Times are like those on a test bed. Flows start 5 s after the test, and each sample has a
-# duration.
+# Times are as on a test bed. Flows start 5 s after the test, and each sample has a duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 

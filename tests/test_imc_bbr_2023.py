@@ -256,7 +256,7 @@ DRAWN = {
 that rows with large errors are included. All of them have at most 100 Mbit/s, because such rows
 take little time."""
 MORE = 0.5
-"""The largest allowed growth of an error, percentage points."""
+"""The largest allowed growth of an error, in percentage points."""
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:

@@ -462,7 +462,8 @@ def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: st
     assert mine["traffic"][0]["sent_packets"] == theirs["traffic"][0]["sent_packets"]
     times, expected_times = completions(kernel), completions(sim)
     assert len(times) == len(expected_times) > 80
-    # A request on a connection that is ready takes less than the two round trips of a new one.
+    # A request on a ready connection takes less than the two round trips that a new connection
+    # needs.
     assert sum(time < 199 for time in times) == sum(time < 199 for time in expected_times) > 0
     assert times == pytest.approx(expected_times, rel=0.02)
 
@@ -470,7 +471,7 @@ def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: st
 def test_linux_remembers_a_destination_when_the_server_closes(tmp_path: Path) -> None:
     """A connection that knows ssthresh leaves slow start without losses. If the server closes the
     first connection late, the window has shrunk below ssthresh, and Linux learns nothing. The
-    simulator agrees."""
+    simulator behaves in the same way."""
 
     def drops(engine: str, collect: list[str] | None) -> int:
         text = BASE + (

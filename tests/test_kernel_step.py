@@ -86,7 +86,7 @@ def test_packets_without_ecn_are_dropped_or_pass(
     tmp_path: Path, queue: dict[str, object], cause: str
 ) -> None:
     sim, kernel = both(tmp_path, SCENARIO + STREAM, {"aqm": "step", **queue})
-    # A tenth of the stream is dropped. Captures cannot tell the cause of the last drops before the
+    # A tenth of the stream is dropped. Captures do not show the cause of the last drops before the
     # end.
     of_sim, of_kernel = (found["queue"]["causes"][cause] for found in (sim, kernel))
     assert of_kernel == pytest.approx(of_sim, rel=0.02)

@@ -281,7 +281,7 @@ DRAWN = {
 """Recorded errors of rows with one seed: rates in percent of the link's rate, ratios relative to
 the published ratio. A hash selects the rows, so that rows with large errors are included."""
 MORE = {"s1": 2.0, "s6": 5.0}
-"""The largest allowed growth of an error, percentage points."""
+"""The largest allowed growth of an error, in percentage points."""
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:

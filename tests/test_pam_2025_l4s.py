@@ -265,7 +265,7 @@ DRAWN = {
 """Recorded errors of both rates in rows with one seed, in percent of the link's rate. A hash
 selects among the rows with one flow on each side, so that rows with large errors are included."""
 MORE = 2.0
-"""The largest allowed growth of an error, percentage points."""
+"""The largest allowed growth of an error, in percentage points."""
 
 
 def test_rows_drawn_by_hash(tmp_path: Path) -> None:

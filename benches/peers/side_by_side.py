@@ -1,5 +1,5 @@
-"""Compares the CPU time per data packet of other simulators with that of tailback. Each peer takes
-turns with tailback in the same scenario, on one core, and the script prints medians.
+"""Compares the CPU time per data packet of other simulators with the CPU time of tailback. Each
+peer takes turns with tailback in the same scenario, on one core, and the script prints medians.
 
 - ns-3: one CUBIC flow through CoDel. Its wheel from PyPI is compiled for any x86-64 processor, so a
   build for this machine's processor would be faster. It leaves out RACK-TLP, histograms and series.
@@ -46,7 +46,7 @@ MODULES = (
 """Libraries of ns-3 that the program uses, and their dependencies."""
 SEGMENT = 1448
 PACE = 30
-"""How many times as long tailback and csg-htsim simulate, so that start-up is only a small part of
+"""tailback and csg-htsim simulate this many times as long, so that start-up is only a small part of
 their run."""
 
 
@@ -58,7 +58,7 @@ class Turn:
 
     @property
     def ns(self) -> float:
-        """Return the CPU time of the whole process per data packet, ns."""
+        """Return the CPU time of the whole process per data packet, in ns."""
         return 1e9 * self.cpu_s / self.packets
 
 
@@ -90,7 +90,7 @@ def build(*command: str, cwd: Path | None = None) -> None:
 
 
 def cloned(url: str, cache: Path, given: Path | None) -> Path:
-    """Return a clone of a repository: the given one, or one in the cache."""
+    """Return a clone of a repository: the given clone, or a clone in the cache."""
     if given is not None:
         return given.resolve()
     folder = cache / Path(url).name

@@ -63,7 +63,7 @@ KINDS = {
 """The folder of the reference pages of each suite, and what an algorithm of the suite is called."""
 
 REFERENCES = {"cc": "CUBIC", "queue": "a FIFO"}
-"""What the algorithms of each suite are compared with."""
+"""The reference with which each suite compares algorithms."""
 
 REFERENCES_OF_ALL = ("cubic", "fifo")
 """The algorithms that are themselves the reference."""

@@ -6,7 +6,7 @@ import { type Curve, thinned } from "./curves";
 import { isParquet, parquet } from "./parquet";
 import { charts, foreign as words } from "./words";
 
-/** The largest size of a file, bytes, both compressed and decompressed. */
+/** The largest size of a file in bytes, both compressed and decompressed. */
 const MOST_BYTES = 32 << 20;
 
 /** The largest number of series to read from one file. */

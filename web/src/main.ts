@@ -47,7 +47,7 @@ class Lab {
   private fresh = true;
   /** Whether a slider changes the run only from the present moment on. */
   private live = false;
-  /** The last moment at which the user changed the run, with these changes. */
+  /** The last moment at which the user changed the run, and the changes at that moment. */
   private moment: Moment | null = null;
   /** The state before the changes that the engine has not accepted or rejected yet. */
   private accepted: Accepted | null = null;

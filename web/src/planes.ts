@@ -46,7 +46,7 @@ function distributions(result: Result): Curve[] {
   });
 }
 
-/** Draws a quantity of each flow against its data in flight, one point for each recorded sample. */
+/** Draws a quantity of each flow against its data in flight, with a point for each sample. */
 function plane(result: Result, read: (result: Result, flow: string) => Map<number, number>): Curve[] {
   return result.traces.flatMap((trace) => {
     if (trace.quantity !== "in_flight" || trace.flow === null) return [];
@@ -70,7 +70,7 @@ function find(result: Result, quantity: string, flow: string): Trace | undefined
   return result.traces.find((trace) => trace.quantity === quantity && trace.flow === flow);
 }
 
-/** Returns the delivery rate since the previous sample, Mbit/s, at each time. */
+/** Returns the delivery rate since the previous sample, in Mbit/s, at each time. */
 function rates(result: Result, flow: string): Map<number, number> {
   const found = new Map<number, number>();
   const trace = find(result, "delivered_bytes", flow);
@@ -81,7 +81,7 @@ function rates(result: Result, flow: string): Map<number, number> {
   return found;
 }
 
-/** Returns the smoothed RTT, ms, at each time. */
+/** Returns the smoothed RTT in ms at each time. */
 function rtts(result: Result, flow: string): Map<number, number> {
   const trace = find(result, "srtt_ns", flow);
   return new Map(Array.from(trace?.time ?? [], (time, at) => [time, 1e-6 * (trace?.value[at] ?? 0)]));

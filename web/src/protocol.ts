@@ -186,7 +186,7 @@ export interface Result {
   log: Log;
   traces: Trace[];
   watched: Watched;
-  /** Wall time of the run, ms. */
+  /** Wall time of the run in ms. */
   took_ms: number;
 }
 

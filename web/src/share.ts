@@ -9,7 +9,7 @@ export interface Shared {
   point?: number;
 }
 
-/** Longest scenario in a link, characters. The engine has the same limit. */
+/** Largest number of characters of a scenario in a link. The engine has the same limit. */
 const MOST = 1 << 20;
 
 async function through(bytes: Uint8Array<ArrayBuffer>, stream: CompressionStream | DecompressionStream): Promise<Uint8Array> {

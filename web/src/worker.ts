@@ -14,10 +14,10 @@ const MOST_STAYS = 600_000;
 /** Largest number of series that the charts draw. */
 const MOST_TRACES = 80;
 
-/** Simulated time between two checks for new messages while the worker runs up to a moment, s. */
+/** Simulated seconds between two checks for new messages while the worker runs up to a moment. */
 const STRETCH = 2;
 
-/** The largest state of a moment that the worker stores, bytes. */
+/** The largest size, in bytes, of a moment's state that the worker stores. */
 const MOST_KEPT = 1 << 28;
 
 /** The state of a run at a moment, from which the run can continue with other changes. */

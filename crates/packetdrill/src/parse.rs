@@ -1,5 +1,4 @@
-//! Parses scripts. Parses a script. Errors state the line, the column and the text that was
-//! expected.
+//! Parses scripts. Errors state the line, the column and the text that was expected.
 
 mod python;
 

@@ -124,8 +124,8 @@ impl Options {
         self.put(&option)
     }
 
-    /// Adds SACK blocks, each given as the sequence numbers of its first byte and of the byte after
-    /// its last.
+    /// Adds SACK blocks. A block is given as the sequence number of its first byte and the sequence
+    /// number after its last byte.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
         if blocks.is_empty() {

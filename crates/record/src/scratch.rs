@@ -1,5 +1,5 @@
-//! Scratch folders. Manages scratch folders. A process writes files into its scratch folder, then
-//! moves them to their final folder. Both folders have the same parent.
+//! Manages scratch folders. A process writes files into its scratch folder, then moves them to
+//! their final folder. Both folders have the same parent.
 //!
 //! Each scratch folder has a lock file beside it, which the owning process keeps locked. If another
 //! process can lock this file, the owner has ended. The next process that opens a scratch folder

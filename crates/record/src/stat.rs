@@ -87,7 +87,7 @@ impl Stat {
         }
     }
 
-    /// Returns the statistics in another unit. `convert` converts a value.
+    /// Returns the statistics in another unit. `convert` converts a value to the new unit.
     pub fn map(self, convert: impl Fn(f64) -> f64) -> Stat {
         Stat {
             n: self.n,

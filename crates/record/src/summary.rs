@@ -503,7 +503,7 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-/// Returns the mean rate of this many bytes between two times, Mbit/s.
+/// Returns the mean rate of this many bytes between two times, in Mbit/s.
 fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // One bit/ns is one Gbit/s.

@@ -102,8 +102,8 @@ pub struct Point {
     pub run_id: String,
     /// Version of the engine that will run the sweep point.
     pub engine_version: Arc<str>,
-    /// The canonical form, JSON: everything except the seed, with defaults, base units and sorted
-    /// keys.
+    /// The canonical form as JSON. It contains everything except the seed, with defaults, base
+    /// units and sorted keys.
     pub canonical: Arc<str>,
     /// Index of the baseline for gains: the sweep point with the same seed at which every flow has
     /// the standard response to marks. `None` if all flows of this sweep point have the standard

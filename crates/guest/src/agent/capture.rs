@@ -629,8 +629,8 @@ impl Lanes<'_> {
             true => usize::from(frame.source_port.checked_sub(self.first_port)?),
             false => to,
         };
-        // A program is identified by its number, not by a port. The numbers of programs follow
-        // those of sources and precede those of connections.
+        // A program is identified by its number, not by a port. Programs are numbered after sources
+        // and before connections.
         let behind = flow >= self.servers.len();
         let flow = flow + if behind { self.programs } else { 0 };
         if flow >= self.count {

@@ -235,8 +235,8 @@ impl Frame {
         let mut key = mix(ports << 8 | u64::from(self.protocol));
         key = mix(key ^ (u64::from(self.id) << 32 | u64::from(self.payload)));
         let (from, to) = if self.is_tcp() {
-            // The hash includes `self.key`, which covers ports, sequence numbers and flags. Add the
-            // options.
+            // The hash includes `self.key`, which covers ports, sequence numbers and flags. Also
+            // hash the options.
             key ^= self.key;
             let from = usize::from(self.transport_at) + 20;
             (from, usize::from(self.payload_at))

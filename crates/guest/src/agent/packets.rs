@@ -3,10 +3,10 @@
 //! of marks and drops. `NAME.out` captures after the queue. `NAME.drop` contains the dropped
 //! packets, with the cause of each drop as a comment.
 //!
-//! Records do not arise in order of time: a drop is detected only when a later packet overtakes the
-//! dropped packet, and the captures of the links are read one after the other. Records therefore
-//! wait until no older record can follow. They are then written in order of time. The TCP and UDP
-//! checksums are incomplete, because the guest's devices leave them to the hardware.
+//! Records do not arise in order of time. A drop is detected only when a later packet overtakes the
+//! dropped packet. In addition, the captures of the links are read one after the other. Records
+//! therefore wait until no older record can follow. They are then written in order of time. The TCP
+//! and UDP checksums are incomplete, because the guest's devices leave them to the hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -117,8 +117,8 @@ impl Ring {
             slots,
             next: 0,
         };
-        // Bind only now. Bind the socket last. A socket that is bound earlier might capture packets
-        // of other namespaces that are being set up.
+        // Bind the socket last. A socket that is bound earlier might capture packets of other
+        // namespaces that are being set up.
         ring.socket.bind_packets()?;
         Ok(ring)
     }

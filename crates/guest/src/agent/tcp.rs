@@ -345,7 +345,7 @@ pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io:
     }
 }
 
-/// Length of the file of zeros for [`write`], bytes.
+/// Length of the file of zeros for [`write`], in bytes.
 pub const ZEROS: usize = CHUNK;
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Records the account of a run, which explains the run's results. For each sender, the account
 //! records what the sender waited for, and every reduction of its window. It also records which
-//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads it.
+//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads the
+//! account.
 //!
 //! Every run records this account, so recording must take very little time and memory. The account
 //! counts reductions by reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops
@@ -151,7 +152,7 @@ impl SlowStart {
 
 /// Number of reductions for each reason.
 pub type Counts = [u64; Reason::COUNT];
-/// Total time that a sender waited for each [`Limit`], ns.
+/// Total time that a sender waited for each [`Limit`], in ns.
 pub type Times = [u64; Limit::COUNT];
 
 /// What one sender waited for, and why its window shrank.

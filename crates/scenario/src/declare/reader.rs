@@ -36,7 +36,7 @@ pub(crate) struct Reader<'a> {
     /// Positions of swept values. If the value at such a position is a number, the number is
     /// stored, because the labels of sweep points need it.
     pub watched: HashSet<Span>,
-    /// The numbers at these positions, in base units.
+    /// The numbers at the positions in `watched`, in base units.
     pub resolved: HashMap<Span, Value>,
     /// Memory that a run may use, in bytes. `None` if the memory is not limited.
     pub memory: Option<u64>,

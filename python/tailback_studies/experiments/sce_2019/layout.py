@@ -138,8 +138,8 @@ def _tables() -> Mapping[int, TableId]:
 TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
-#: Duration of a test, s, by rate (Mbit/s), for delays of 20, 40, 80 and 160 ms. Tests with other
-#: delays take 30 s, with the exceptions in `seconds`.
+#: Durations of a test in seconds, for delays of 20, 40, 80 and 160 ms. The keys are rates in
+#: Mbit/s. Tests with other delays take 30 s, with the exceptions in `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
     1.0: (30, 30, 30, 60),

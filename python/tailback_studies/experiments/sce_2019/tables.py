@@ -1,8 +1,8 @@
 """Writes each table of the publication to files, with published values, measured values and their
 differences.
 
-A table has a row for each rate and a column for each delay. As in the publication, the two flows of
-a pair share one value.
+A table has a row for each rate and a column for each delay. If the publication states a value for
+each of the two flows of a pair, the cell contains both values.
 """
 
 from __future__ import annotations

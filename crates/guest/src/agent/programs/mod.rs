@@ -47,7 +47,8 @@ const READY_NS: u64 = 10_000_000_000;
 /// How long a program may take to end after tailback has asked it to end, in ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended by itself: tailback neither killed it nor asked it to end.
+/// How a program ended, if it ended by itself. In this case, tailback neither killed it nor asked
+/// it to end.
 #[derive(Clone, Copy)]
 pub struct End {
     /// Exit status, or 128 plus the number of the signal that ended the program.

@@ -143,7 +143,7 @@ pub struct Record {
     pub delay: Histogram,
     pub counts: Counts,
     /// When the first packet with payload was sent, and when the last packet with payload arrived,
-    /// ns.
+    /// in ns.
     pub payload: Option<(u64, u64)>,
     /// When the first packet was sent, and when the last packet arrived, in ns. These times include
     /// packets without payload.
