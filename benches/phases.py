@@ -224,7 +224,7 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
 
 
 def rates(summary: Mapping[str, Any], scenario: Mapping[str, Any]) -> list[float]:
-    """Return the total rate of each `[[flows]]` table, Mbit/s."""
+    """Return the total rate of each `[[flows]]` table, in Mbit/s."""
     flows = iter(summary["flows"])
     counts = [flow.get("count", 1) for flow in scenario["flows"]]
     return [sum(next(flows)["throughput_mbit"] for _ in range(count)) for count in counts]

@@ -12,7 +12,7 @@ enum Bug {
     Clean,
     /// A timeout reduces neither the window nor ssthresh.
     Timeout,
-    /// Return the total rate of each `[[flows]]` table, in Mbit/s.
+    /// The window grows even if the sender is application-limited.
     Validation,
     /// Each acknowledged segment is counted three times.
     Growth,
