@@ -10,7 +10,7 @@ other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed i
 compares two methods: the method of Benjamini and Hochberg over all differences, and the method of
 `tailback.comparison.families`. For each method, it shows in how many pairs at least one difference
 is flagged, and the largest number of flags in one pair. To measure power, the script makes the
-variant's values 10 % larger at one sweep point, and counts the pairs in which this change is
+variant's values 10 % larger at one sweep point. It then counts the pairs in which this change is
 flagged.
 """
 

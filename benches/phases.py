@@ -202,8 +202,8 @@ def compare(rows: Sequence[Published], seeds: int, jitters: Sequence[Jitter]) ->
         for row in rows:
             stored = [rates(run.summary, row.scenario) for run in next(results)]
             means = [sum(column) / len(stored) for column in zip(*stored, strict=True)]
-            # If the rate of one congestion control is too high, the rate of the other is too low by
-            # the same amount, so both errors are equal. Count one error for each row.
+            # If the rate of one congestion control is too high, the other rate is too low by the
+            # same amount. Both errors are therefore equal. Count one error for each row.
             differences = [abs(a - b) for a, b in zip(means, row.rates, strict=True)]
             for group in ("all", row.kind):
                 errors[group, jitter].append(sum(differences) / 2 / row.rate_mbit)

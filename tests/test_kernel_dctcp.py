@@ -75,8 +75,8 @@ def test_versions_differ_on_linux(tmp_path: Path) -> None:
 def test_windows_grow_by_acks_or_by_segments(tmp_path: Path) -> None:
     """Windows that grow half as fast get half as many drops.
 
-    With delayed ACKs, a window grows by half a segment per round trip if the sender counts ACKs,
-    and by one segment if the sender counts segments. Linux sends more than one ACK for two
+    With delayed ACKs, a window grows by half a segment per round trip if the sender counts ACKs. It
+    grows by one segment if the sender counts segments. Linux sends more than one ACK for two
     segments, so the engines are compared without delayed ACKs."""
     drops = {}
     for growth in ("acks", "segments"):

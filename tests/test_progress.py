@@ -1,5 +1,5 @@
-"""Tests how tailback shows progress: as lines if stderr is piped, as a display in a notebook, and
-not at all if it is switched off."""
+"""Tests how tailback shows progress. It prints lines if stderr is piped, uses a display in a
+notebook, and shows nothing if progress is switched off."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ def _log(head: dict[str, Any], events: list[tuple[float, str, dict[str, Any]]]) 
 
 
 def quic() -> bytes:
-    """Return the log of a sender that sends 1200 bytes of stream data every ms for 5 s, with an RTT
-    of 40 to 44 ms.
+    """Return the log of a sender that sends 1200 bytes of stream data every ms for 5 s. Its RTT is
+    40 to 44 ms.
 
     Every hundredth packet is lost. Every tenth of the other packets is marked.
     """

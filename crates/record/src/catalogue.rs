@@ -2,16 +2,16 @@
 //! do not have to read every run again.
 //!
 //! For each run, the catalogue stores the size of the files and two fingerprints. A fingerprint is
-//! a hash of the metadata of the folder and its files: inode, size, and the times of the last change
-//! of content and inode. Each command reads the metadata again, and uses an entry of the catalogue
-//! only if the metadata is unchanged. No command uses the catalogue to find
-//! out which runs exist. The kernel sets the time of the last change of an inode, so changed
+//! a hash of the metadata of the folder and its files. The metadata is the inode, the size, and the
+//! times of the last change of content and inode. Each command reads the metadata again, and uses
+//! an entry of the catalogue only if the metadata is unchanged. No command uses the catalogue to
+//! find out which runs exist. The kernel sets the time of the last change of an inode, so changed
 //! content is noticed even if the modification time was set back. Damage below the file system,
 //! such as a defect of the disk, does not change these times. `tailback verify` finds it, because
 //! it reads every file.
 //!
-//! If the catalogue is missing, damaged or outdated, commands only take longer. Small stores have
-//! no catalogue.
+//! If the catalogue is missing, damaged or outdated, commands take longer, but their results are the
+//! same. Small stores have no catalogue.
 
 use std::collections::BTreeMap;
 use std::fs;

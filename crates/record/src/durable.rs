@@ -20,8 +20,8 @@ use crate::scratch::at;
 
 /// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// For up to this number of runs, tailback syncs each file instead of the whole file system if
-/// programs have more than `MUCH_KIB` of unwritten data.
+/// If a group has at most this many runs, and programs have more than `MUCH_KIB` of unwritten data,
+/// tailback syncs each file instead of the whole file system.
 const FEW: usize = 4;
 /// Amount of unwritten data of all programs, in KiB. A disk needs about as long to write this
 /// amount as to sync the files of a run one by one.

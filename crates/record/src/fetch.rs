@@ -1,7 +1,7 @@
 //! Prefetching of memory.
 //!
-//! In runs with many flows, a flow's state has left the caches when its next packet arrives, so the
-//! processor would wait for each cache line. Pipes and queues know which packets come next and
+//! In runs with many flows, a flow's state has left the caches when its next packet arrives. The
+//! processor would then wait for each cache line. Pipes and queues know which packets come next and
 //! prefetch the state of their flows. Prefetching does not change any results. On processors
 //! without a prefetch instruction, these functions do nothing.
 

@@ -22,8 +22,8 @@ use crate::Histogram;
 
 /// Time after which an incomplete frame is considered lost, in ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A gap between two playable frames is a stall if it is longer than the frame interval plus this
-/// time (ns), and also longer than three frame intervals.
+/// A gap between two playable frames is a stall if it exceeds two limits. One is the frame interval
+/// plus this time (ns), and the other is three frame intervals.
 const STALL_NS: u64 = 150_000_000;
 
 /// Parameters that determine which frames are late or playable, and when a stall occurs.

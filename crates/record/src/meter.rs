@@ -50,9 +50,10 @@ pub struct Meter {
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// Sum of length times departure time over all departed packets, minus the sum of length times
-    /// arrival time over all arrived packets, in byte x ns. At a time when the queue is empty, this
-    /// difference equals the integral of its backlog.
+    /// The difference of two sums, in byte x ns. The first sum adds length times departure time
+    /// over all departed packets. The second sum adds length times arrival time over all arrived
+    /// packets. At a time when the queue is empty, this difference equals the integral of its
+    /// backlog.
     held: i128,
     /// The owner (flow or source) of each packet number.
     owners: Arc<[u32]>,

@@ -153,8 +153,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet: the number of its interface, the time since the start of the run in ns,
-    /// the length on the wire, and the bytes to store.
+    /// Appends a packet. The arguments are the number of its interface, the time since the start of
+    /// the run in ns, the length on the wire, and the bytes to store.
     pub fn packet(
         &mut self,
         interface: u32,

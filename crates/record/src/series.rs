@@ -20,8 +20,8 @@ impl SeriesId {
 
 /// Identifies a series by a flow or source, a link, and a quantity.
 ///
-/// A large scenario has many series. To save memory, the series of a flow share the text of its
-/// name, and all series of a quantity share the text of the quantity.
+/// A large scenario has many series. To save memory, the series of a flow share the text of the
+/// flow's name. All series of a quantity share the text of the quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesKey {
     /// The flow or traffic source to which the series belongs, if any.

@@ -179,8 +179,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// Returns how the kernel implements an entry: its name in Linux, the first Linux release that has
-/// it, and whether it is a qdisc or a module.
+/// Returns how the kernel implements an entry. The result has the entry's name in Linux, the first
+/// Linux release that has it, and whether it is a qdisc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({

@@ -2,8 +2,8 @@
 
 Importing `importlib.metadata` takes as long as a third of a short command, because it imports
 parsers of e-mail and of archives. This module reads the same files without these parsers. If a
-package may be installed in another way than as files in a folder, `importlib.metadata` does the
-work.
+package may be installed in another form than as files in a folder, such as a zip archive, this
+module calls `importlib.metadata` instead.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class CheckedBundle:
     runs: int
     """How many runs were repeated."""
     compared: int
-    """How many files of runs were compared."""
+    """The number of the runs' files that were compared."""
     damaged: list[str]
     """Names of files with content that does not match their hash."""
     differences: list[BundleDifference]

@@ -113,7 +113,8 @@ class Cell:
     """Differences by variant. The baseline and variants without a computed difference have no
     entry."""
     samples: dict[str, dict[int, float]] = field(default_factory=dict)
-    """The value of each run, from which `values` is computed: by variant, then by seed."""
+    """The value of each run, by variant and then by seed. `values` is computed from these
+    numbers."""
     other_names: dict[str, str] = field(default_factory=dict)
     """Names of the flow, link or class in the variants where it has another name and is matched by
     order."""

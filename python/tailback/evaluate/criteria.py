@@ -38,12 +38,13 @@ MARGIN = 0.05
 """Largest relative harm that counts as no worse."""
 
 DELAY = 1 / 3
-"""Largest increase of the queue delay caused by the tested algorithm alone that counts as no worse,
-as a share of the larger delay. A share of 1/3 corresponds to an increase by half."""
+"""The queue delay that the tested algorithm causes counts as no worse if it exceeds the reference's
+delay by at most this share of the larger delay. A share of 1/3 corresponds to an increase by
+half."""
 
 PERFORMANCE = 0.2
-"""Largest loss of the tested algorithm's own throughput, relative to the reference, that counts as
-no worse."""
+"""The tested algorithm's throughput counts as no worse if it is below the reference's throughput by
+at most this share."""
 
 
 class Criterion(Protocol):

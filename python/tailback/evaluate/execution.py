@@ -90,7 +90,8 @@ def evaluate(
         result = criterion.outcome(subject, request, own_results)
         result = replace(result, command=criterion.command(subject, request))
         sections.append(with_failures(result, own_results.values(), failures))
-    # A program is part of the version of its runs. The runs of the reference have no program.
+    # The version of a run also identifies the program that it runs. The runs of the reference have
+    # no program.
     own_versions = [
         one.version for (_, name), one in zip(jobs, found, strict=True) if "subject" in name
     ]

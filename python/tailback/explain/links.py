@@ -22,8 +22,8 @@ SEVERAL = (
     *("drr", "hhf", "pfifo_fast", "prio", "sfq"),
 )
 """Queue disciplines that consist of several queues. The disciplines in the second line exist only
-in Linux. In such a discipline, the smallest delay over all packets does not show a standing queue
-in one of the queues, because the other queues are empty most of the time.
+in Linux. If one queue of such a discipline is a standing queue, the other queues may be empty most
+of the time. The smallest delay over all packets therefore does not show the standing queue.
 """
 
 DROPS = (

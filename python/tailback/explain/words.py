@@ -43,7 +43,7 @@ REASONS = {
     "undo_original": "undone: the original arrived (timestamp or F-RTO)",
     "unknown": "a cause that the samples do not show",
 }
-"""Why a window was reduced, or a reduction undone, as text."""
+"""The reasons why a window was reduced or a reduction was undone, as text."""
 
 KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",

@@ -224,8 +224,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # If panels shared an axis, Vega would always draw the x axis of a column below
-        # the last row, even if this row has no panel in the column.
+        # If panels shared an axis, Vega would draw a column's x axis below the last row even if
+        # this row has no panel in the column.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

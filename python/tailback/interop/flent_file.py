@@ -32,7 +32,7 @@ MAX_TOGETHER = 256 << 20
 sizes, because all files are in memory at the same time."""
 
 MAX_SECONDS = 1e12
-"""The largest time in seconds. With larger values, sums of times would lose their milliseconds."""
+"""The largest time in seconds. Sums of larger times would not be exact to a millisecond."""
 
 MAX_SPAN = 1e9
 """The longest time between two samples, in seconds. It is 31 years, and its value in nanoseconds

@@ -1,7 +1,7 @@
 """Presents a qlog file as results, so that it can be compared with a run on the same path.
 
 A file counts as one run. Throughput counts acknowledged data. If the log lists the frames of
-packets, only stream data counts, otherwise whole packets count. Values that the log does not
+packets, only stream data counts. Otherwise whole packets count. Values that the log does not
 contain are missing.
 """
 

@@ -131,11 +131,11 @@ class Wanted:
     origin: Path | None
     """The user's tree, tarball or package. None for a Debian kernel."""
     release: str
-    """The Debian release to build. Its packages are in `suites`. It is used only if `origin` is
-    None."""
+    """The Linux release to build. Debian's suites in `suites` have its source. It is used only if
+    `origin` is None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
-    """Kernel options in addition to the guest kernel's own."""
+    """Kernel options in addition to the options of tailback's own fragments."""
     with_patch: bool
     """Whether tailback's patch for programs must apply to the user's tree."""
 

@@ -64,7 +64,7 @@ def parse(text: str, name: str) -> Fragment:
 
 
 def load(path: Path) -> Fragment:
-    """Read a fragment from a file of the user."""
+    """Read a fragment from a file that the user names."""
     try:
         return parse(foreign.read(path, limit=MAX_FRAGMENT).decode(), str(path))
     except UnicodeDecodeError:

@@ -101,8 +101,8 @@ def whole(value: Any, place: str) -> Iterator[str]:
 
 
 def table(shape: Mapping[str, Check]) -> Check:
-    """Return a check that a value is a table with at least these keys, and that each value in it
-    passes the check of its key."""
+    """Return a check that a value is a table with at least these keys. Each value in the table must
+    pass the check of its key."""
 
     def check(table: Any, place: str) -> Iterator[str]:
         if not isinstance(table, dict):

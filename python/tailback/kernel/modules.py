@@ -64,8 +64,8 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
 
     The best evidence is the module's C sources (`texts`). If no registered name is found in them,
     the function uses the module's aliases. If there are no aliases, the file name counts as the
-    algorithm's name, provided that the object code (`calls`) refers to the functions that register
-    algorithms.
+    algorithm's name. This requires that the object code (`calls`) refers to the functions that
+    register algorithms.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 Held = Literal["state", "growth", "each"]
 """How long a value of a series is valid.
 
-A "state" is valid until the next value, and a "growth" since the previous value. An "each" is an
-event, or the value of one of equally long intervals; it counts once.
+A "state" is valid from its own time until the next value. A "growth" is valid from the time of the
+previous value until its own time. An "each" is an event, or the value of one of equally long
+intervals. Such a value counts once.
 """
 
 EVENTS = (

@@ -48,7 +48,7 @@ class Law:
 
 
 def reno(loss: float, _: Conditions) -> float:
-    """Return Reno's mean window, which grows by a segment per round trip and is halved by a
+    """Return the mean of Reno's window, which grows by a segment per round trip and is halved by a
     loss."""
     return math.sqrt(1.5 / loss)
 
@@ -68,7 +68,7 @@ LAWS = {
 """The laws by their names."""
 
 SERIES = ("cwnd", "in_flight")
-"""The series in segments for which a law is drawn."""
+"""The series, in segments, to which a law can be added."""
 
 
 def check(plan: PlotPlan, laws: Sequence[str]) -> None:

@@ -27,8 +27,8 @@ TALLEST = 190.0
 LEAST_PANEL = 24.0
 TRIES = 4
 CLOSE = 2.0
-"""Accepted error of the size in pixels, because Vega rounds. The finished figure is scaled to
-remove the error."""
+"""The accepted error of the figure's size, in pixels. Vega rounds sizes. The finished figure is
+scaled to remove the error."""
 NARROW = 75.0
 """The smallest width of a panel, in pixels. If the panels of a key would be narrower, they are put
 into several rows."""

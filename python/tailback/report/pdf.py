@@ -43,9 +43,9 @@ ADVANCE = 0.49
 PADDING = 8.0
 """Space beside a column of a table, in points."""
 NARROW = 9
-"""The longest column heading that is not broken into lines, in characters."""
+"""The largest number of characters of a column heading that is not broken into lines."""
 WORDY = 24
-"""Texts longer than this, in characters, are broken into lines in left-aligned columns."""
+"""In left-aligned columns, texts with more characters than this are broken into lines."""
 
 _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"', re.DOTALL)
 

@@ -124,8 +124,8 @@ TOGETHER_S = 1.0
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """Return the ids of sweeps that have the same title as this sweep and began at about the same
-    time, such as the variants of `compare`.
+    """Return the ids of sweeps with the same title as this sweep that began at about the same time,
+    such as the variants of `compare`.
 
     A sweep of an edited file may have the same title, but another command began it at another time.
     """

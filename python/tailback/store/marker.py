@@ -1,9 +1,8 @@
 """Marks the folder of a report, and checks a marked folder. The marker is a file that lists the
 report's files with size and SHA-256.
 
-A new report replaces a folder only if its marker has the folder's name, and if all files in the
-folder are listed in the marker. The marker contains its own hash, so that `tailback verify` detects
-damage to it.
+A new report replaces a folder only if the folder's marker has the folder's name and lists all files
+in the folder. The marker contains its own hash, so that `tailback verify` detects damage to it.
 """
 
 from __future__ import annotations

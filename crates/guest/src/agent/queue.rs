@@ -4,7 +4,7 @@
 //! In the guest's virtual time, computation takes no time. The time between the two captures of a
 //! packet is therefore exactly its sojourn time.
 //!
-//! Every queue discipline in the registry keeps the order of packets of a flow and direction, and a
+//! Every queue discipline in the registry keeps the order of packets of a flow and direction. A
 //! single queue keeps the order of all packets. A packet that a later packet overtakes must
 //! therefore have been dropped. In other queue disciplines, such as netem, an overtaken packet may
 //! still leave later. In these queue disciplines, a packet counts as dropped only if it never
@@ -24,8 +24,9 @@ use tailback_guest::job::{DropsAt, Limit, Link};
 pub struct Packet {
     /// Capture time, in ns from the start of the run.
     pub time_ns: u64,
-    /// The flow or program and the direction of the packet: twice the number of the flow or
-    /// program, plus 1 for ACKs and for packets from the receiver's host of a program.
+    /// Identifies the flow or program and the direction of the packet. The value is twice the
+    /// number of the flow or program. 1 is added for ACKs, and for packets from the receiver's host
+    /// of a program.
     pub lane: usize,
     /// Queues keep the order of packets with the same slot. The slot is the lane or, for a
     /// program's packet, the result of [`Packet::tuple_slot`].

@@ -38,8 +38,8 @@ impl Slack {
 
     /// Returns the amounts for ends with threads. Waking a thread is cheap, so only a little data
     /// waits, and the data of all flows fits into the processor's cache. But at least as much data
-    /// waits as a burst of ACKs allows the sender to send, so that a lack of data never limits the
-    /// sender.
+    /// waits as a burst of ACKs allows the sender to send. A lack of data therefore never limits
+    /// the sender.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {

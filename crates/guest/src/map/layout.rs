@@ -606,10 +606,10 @@ impl Layout {
                 n => format!(" overhead {n}"),
             };
             // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
-            // len/rate later. But the guest's clock has steps of 256 ns, so packets leave late, and
-            // the rate would be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at least
-            // the amount that the link sends in 1 us. The class's rate and ceiling are equal, so
-            // both get this burst. There is only one class, so its quantum does not matter.
+            // len/rate later. But the guest's clock has steps of 256 ns, so packets leave late. The
+            // rate would then be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at
+            // least the amount that the link sends in 1 us. The class's rate and ceiling are equal,
+            // so both get this burst. There is only one class, so its quantum does not matter.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",

@@ -365,7 +365,8 @@ pub const WINDOW_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
     /// How much of the queue each flow or source occupied. Each entry has the name of the flow or
-    /// source, and a sum in byte x s: packet length times queue delay, over its forwarded packets.
+    /// source, and a sum in byte x s. The sum adds packet length times queue delay over its
+    /// forwarded packets.
     pub held: Vec<(String, f64)>,
     /// The minimum queue delay in each time window.
     pub minima: Minima,

@@ -53,7 +53,7 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     // The first occurrence of these bytes in the footer is the field with the number of rows in the
-    // file: a field header, then the number as a zigzag varint.
+    // file. It consists of a field header and the number as a zigzag varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -82,8 +82,8 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The footer contains the limit, so its length depends on it, but similar limits have the same
-    // length.
+    // The footer contains the limit, so the footer's length depends on the limit. Similar limits
+    // give the same length.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);

@@ -188,8 +188,7 @@ fn run(
 }
 
 /// Reports the settings that an engine does not support, with their positions in the file. Reports
-/// nothing if there are other errors, because the plan has defaults in place of wrong values if
-/// there are errors.
+/// nothing if there are other errors, because the plan then has defaults in place of wrong values.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,

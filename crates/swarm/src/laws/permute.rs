@@ -42,7 +42,7 @@ const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
 /// Draws a scenario with at least two flows. The invariant does not apply to some of these
-/// scenarios: they have a queue that distinguishes flows by number, an impairment that holds
+/// scenarios. They have a queue that distinguishes flows by number, an impairment that holds
 /// packets, or several flows that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);

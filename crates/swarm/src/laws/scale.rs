@@ -11,10 +11,9 @@
 //! - Reno or DCTCP without delayed ACKs, as long as no timer fires, because the stack's constants
 //!   (200 ms, 40 ms, jiffies) do not scale.
 //!
-//! The invariant does not apply to a scenario if a segment is retransmitted, or if an ACK is so
-//! late that a tail loss probe may be sent. Two results are not compared: accounts, whose time
-//! windows are constant, and smoothed round-trip times, which are rounded to microseconds as in
-//! Linux.
+//! The invariant does not apply if a segment is retransmitted, or if an ACK is so late that a tail
+//! loss probe may be sent. Two results are not compared: accounts, whose time windows are constant,
+//! and smoothed round-trip times, which are rounded to microseconds as in Linux.
 
 use std::collections::BTreeMap;
 
@@ -301,9 +300,9 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Returns whether a timer of a flow may have fired: the flow retransmitted a segment, or an ACK
-/// was so late that a probe may have left. A tail loss probe is sent after two smoothed round-trip
-/// times and two jiffies.
+/// Returns whether a timer of a flow may have fired. This is so if the flow retransmitted a
+/// segment, or if an ACK was so late that a probe may have left. A tail loss probe is sent after
+/// two smoothed round-trip times and two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)

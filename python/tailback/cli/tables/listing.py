@@ -150,8 +150,8 @@ def _engines_of_program(name: str, registry: dict[str, Any]) -> str:
 def _kernel_has(kind: str) -> Collection[str] | None:
     """Return the names of all entries of this kind, such as queue disciplines, in the built kernel.
 
-    Return None if no kernel is built. The manifest of the kernel is enough for a list. A run
-    verifies the kernel's files.
+    Return None if no kernel is built. Read only the manifest of the kernel, because a list needs no
+    other file. A run verifies the kernel's files.
     """
     from tailback.errors import InputError
     from tailback.kernel import kit

@@ -20,8 +20,8 @@ FULL = 0.95
 """The link counts as full if it carries at least this share of its rate."""
 
 SLOWER = 0.8
-"""Sending counts as slower than the delivery if the program sends at less than this share of the
-delivery rate over one RTT of the empty path."""
+"""Sending counts as slower than the delivery if its rate over one RTT of the empty path is below
+this share of the delivery rate."""
 
 FEW_FRAMES = 3
 """A queue with at most this many frames counts as empty."""

@@ -1,7 +1,7 @@
 """Runs the cases.
 
-If a case needs an event while BBR is in a certain state, a first run without the event
-shows when BBR is in that state.
+Some cases need an event while BBR is in a certain state. For such a case, a first run without the
+event shows when BBR is in that state.
 """
 
 from __future__ import annotations

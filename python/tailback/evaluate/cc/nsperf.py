@@ -13,8 +13,8 @@ from tailback.evaluate import measures
 from tailback.evaluate.criteria import DELAY, Against, AgainstThroughput, HarmToThroughput
 
 LOSS = 0.02
-"""Largest share of retransmitted segments, in excess of the reference's share, that counts as no
-worse."""
+"""A share of retransmitted segments counts as no worse if it exceeds the reference's share by at
+most this number."""
 
 _FEW = 5
 """Number of seeds on paths of 1 Gbit/s. Few seeds suffice on these paths, because runs differ

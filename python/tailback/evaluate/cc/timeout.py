@@ -20,8 +20,8 @@ DATAGRAM_BYTES = 1472
 packets."""
 
 DATA_BYTES = 1000
-"""A datagram with data has at least this many bytes, because a sender fills the datagrams of a bulk
-transfer, including the datagrams of its probes. ACKs and PINGs are shorter."""
+"""A datagram with data has at least this many bytes. The reason is that a sender fills the
+datagrams of a bulk transfer, including its probes. ACKs and PINGs are shorter."""
 
 
 def _flight_after_outage(run: Run) -> float | None:

@@ -76,7 +76,7 @@ class QueueAgainst(_Placed, Against):
 
 @dataclass(frozen=True, kw_only=True)
 class QueueWithin(_Placed, Within):
-    """A requirement of a queue."""
+    """A requirement for a queue."""
 
 
 def delay_ms(run: Run) -> float | None:

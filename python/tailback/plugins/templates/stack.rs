@@ -52,7 +52,7 @@ const SIZE: usize = 1200;
 /// Time after which a datagram counts as lost.
 const LIFETIME: Time = Time::from_secs(1);
 
-/// The sender's side: its datagrams pass the bottleneck.
+/// The sender's side, whose datagrams pass the bottleneck.
 pub struct Sender {
     beta: f64,
     /// Congestion window, in datagrams.

@@ -141,7 +141,7 @@ def _own(groups: Sequence[Sequence[Run]]) -> list[Metric]:
 
 
 def _harms(groups: Sequence[Sequence[Run]], kind: Kind) -> list[Metric]:
-    """Return the harm metrics by each competitor that some run leaves out, if they have a value."""
+    """For each competitor that some run leaves out, return the harm metrics that have a value."""
     runs = [run for group in groups for run in group]
     names = harm.competitors(run.without for run in runs)
     every = (

@@ -163,8 +163,9 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
 
 
 def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
-    """Return the tables of geometric means alone, and of the harm to them with its interval, for
-    rows with a published value. A report of the simulator also shows the results of Linux."""
+    """Return two tables of the rows with a published value. One has the geometric means without a
+    competitor, and the other has the harm to these means with its interval. A report of the
+    simulator also shows the results of Linux."""
     linux = {} if run_facts.engine.startswith("kernel") else on_linux()
     times: list[list[Value]] = []
     harms: list[list[Value]] = []

@@ -350,8 +350,8 @@ def equal_share(
 ) -> EqualShare | None:
     """Return the value of the column `x` at which log(ratio), averaged over seeds, crosses 0.
 
-    The confidence interval is computed from the crossing of each seed. Return None if nothing
-    crosses within the grid.
+    The confidence interval is computed from the crossing of each seed. Return None if the curve
+    does not cross 0 within the grid.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []

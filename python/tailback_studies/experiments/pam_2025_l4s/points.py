@@ -69,7 +69,7 @@ class PamEntry(BaseEntry):
 
 
 def queue(row: PamRow) -> dict[str, Any]:
-    """Return the queue of a published row. Other options have tc's defaults."""
+    """Return the queue of a published row. Options that are not set have tc's defaults."""
     target = f"{THRESHOLDS_MS[row.rtt_ms]}ms"
     limit = f"{row.buffer_packets}p"
     codel = {"limit": limit, "target": target, "interval": "100ms"}

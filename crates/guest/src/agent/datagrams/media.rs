@@ -1,9 +1,9 @@
 //! Handles the frames of a media source, and the reports of its receiving end.
 //!
-//! A media datagram begins with three numbers in place of the 12 bytes of an RTP header: the number
-//! of the datagram, the number of its frame, and its position in the frame. A datagram does not
-//! contain the time at which it was sent. The agent runs both ends, so it looks up this time by the
-//! datagram's number.
+//! A media datagram begins with three numbers in place of the 12 bytes of an RTP header. They are
+//! the number of the datagram, the number of its frame, and its position in the frame. A datagram
+//! does not contain the time at which it was sent. The agent runs both ends, so it looks up this
+//! time by the datagram's number.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;

@@ -37,8 +37,8 @@ const MOST_TUPLES: usize = 1 << 16;
 const RING_PACKETS: usize = 1 << 17;
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// Identifies a 5-tuple by its program (which determines the addresses), whether it uses IPv6, its
-/// protocol, and its ports at the sender's and the receiver's host.
+/// Identifies a 5-tuple. The fields are its program (which determines the addresses), whether it
+/// uses IPv6, its protocol, and its ports at the sender's and the receiver's host.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -222,8 +222,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP: devices of
-    /// hosts, of namespaces where routes separate, and of the far ends of links.
+    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP. These are
+    /// devices of hosts, of namespaces where routes separate, and of the far ends of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);

@@ -9,7 +9,8 @@ BOUND = 0.5
 STEP = 1 / 256
 """Resolution of the pacing gains in Linux and in the simulator."""
 BURST = 3
-"""Segments that may leave on the ACK that ends DRAIN."""
+"""When DRAIN ends, the data in flight may exceed the BDP by this many segments, which the last ACK
+may have released."""
 
 
 def judge(seen: Observed) -> Finding:
