@@ -79,11 +79,11 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
     assert "1 of 2 criteria are met." in text
-    assert "20 comparisons have their own limit, and 11 are within it." in text
+    assert "In 20 comparisons, a limit applies to each error. 11 errors are within" in text
     assert "8 comparisons use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
-    assert "20 errors exceed their limits. The table shows the 5 largest; the" in text
-    assert "\u201cErrors beyond 25 %\u201d lists all errors." in text
+    assert "20 errors exceed their limits. The table shows the 5 largest. The" in text
+    assert "\u201cErrors beyond 25 %\u201d lists all of these errors." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text

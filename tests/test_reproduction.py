@@ -202,7 +202,7 @@ def test_errors_are_held_against_median_and_percentile() -> None:
     told = judge(verdict, entries, Noise(4, 0.01, 0.02))
     assert goals_table([told], facts([])).rows[0][:2] == [
         "all errors",
-        "median 10 %, 90th percentile 20 %",
+        "median at most 10 %, 90th percentile at most 20 %",
     ]
     assert (told.within, told.noise_cells, told.blind, told.holds) == (None, 4, 0, False)
     assert to_csv(from_csv(to_csv([told]))) == to_csv([told])

@@ -77,11 +77,12 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
     yield (
         "\nA *comparison* is the difference between a result of the simulator and a published "
         "number or a measurement on Linux. A *criterion* limits the errors of a group of "
-        "comparisons. A comparison that is in several groups counts once in each group. *Held-out "
+        "comparisons. A comparison that belongs to several groups counts once for each group. "
+        "*Held-out "
         "values* are published numbers that nobody looked at until the set-up of the experiment "
         "was frozen. `make pages` writes this page from stored results. For every criterion, [a "
-        "separate page](criteria.md) lists medians and percentiles of the errors, and the noise "
-        "of the published numbers.\n"
+        "separate page](criteria.md) shows the median and the 90th percentile of the errors. It "
+        "also shows how much published numbers vary by chance.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
@@ -108,8 +109,8 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
             f"{miss.within} of {miss.cells} |"
         )
     yield (
-        f"\nThese {WORST} errors against Linux exceed their limits by the largest factors. The "
-        "last column explains each error:\n"
+        f"\nOf all differences between the simulator and Linux, these {WORST} exceed their limits "
+        f"by the largest factors. The last column names the cause of each difference:\n"
     )
     yield "| scenario | quantity | error | limit | cause |"
     yield "|---|---|--:|--:|---|"
@@ -127,8 +128,8 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"{cells} comparisons have their own limit, and {within} are within it. {held_out} "
-        f"comparisons use held-out values."
+        f"In {cells} comparisons, a limit applies to each error, and {within} errors are within "
+        f"their limits. {held_out} comparisons use held-out values."
     )
 
 
@@ -171,8 +172,8 @@ def _clocks(evidence: Path) -> Iterator[str]:
         yield f"| {quantity} | {len(ratios)} | {ratios[0]:.2f} | {middle:.2f} | {ratios[-1]:.2f} |"
     yield (
         "\n[A separate page](virtual-time.md) compares runs of the same kernel and the same "
-        "scenarios in virtual and in real time. In real time, delays of the machine that runs "
-        "the guest also affect the results."
+        "scenarios in virtual and in real time. In real time, the results also depend on delays "
+        "of the machine that runs the guest."
     )
 
 
@@ -189,27 +190,27 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
     ]
     lead = (
         "This page lists all criteria for reproduced experiments and for the comparison of the "
-        "simulator with Linux. It also lists the errors that each criterion limits. `make pages` "
-        "writes this page from the files `goals.csv` of the other pages."
+        "simulator with Linux. For each criterion, it shows the errors that the criterion limits. "
+        "`make pages` writes this page from the file `goals.csv` of each experiment."
     )
     return to_markdown(Report("", "Every criterion", lead, [], sections))
 
 
-_HOW = """
-A criterion limits the errors of a group of comparisons with published numbers or with Linux. The
-column *within* counts comparisons within the limit. The column *within or chance* also counts
-comparisons that may exceed the limit by chance. An error may be chance if the published value lies
-within the 95 % prediction interval for one more run of the simulator. This interval can be computed
-only from five seeds or more. The column *held out* counts comparisons with values that nobody used
-before the set-up was frozen. A dash means that this number does not exist for the criterion.
+_HOW = """ A criterion limits the errors of a group of comparisons with published numbers or with
+Linux. The column *error* shows whether the errors are absolute, or what they are relative to. The
+column *within* counts the comparisons whose errors are within the limit. The column *within or
+chance* also counts comparisons that may exceed the limit by chance. This is possible if the
+published value lies within the 95 % prediction interval for one more run of the simulator. tailback
+computes this interval only if there are at least five seeds. The column *held out* counts
+comparisons with values that nobody used until the set-up was frozen. The two columns after it show
+the errors of these comparisons. A dash marks a number that does not apply to the criterion.
 """
 
-_NOISE = """
-Some publications contain two results of the same experiment. For example, the two flows are
-exchanged, or the mode differs but does not affect the flows. This page calls two such results
-twins. For the comparison with Linux, twins are the kernel's mean over the first half of its seeds
-and its mean over the second half. Even a perfect model would have errors about as large as the
-differences between twins.
+_NOISE = """ Some publications contain two results for what is in effect the same experiment. For
+example, the two flows change places, or the queue runs in a mode that does not affect these flows.
+This page calls two such results twins. For the comparison with Linux, twins are two means of the
+kernel's results: one over the first half of the seeds, and one over the second half. Even a perfect
+model would have errors about as large as the differences between twins.
 """
 
 
@@ -235,7 +236,7 @@ def _criteria(judged: list[Judged]) -> Table:
         *words("page"),
         *left("criterion", "limit", "error"),
         *right("comparisons", "within", "within or chance", "median", "90th percentile"),
-        *right("held out", "their median", "their 90th percentile"),
+        *right("held out", "median of held-out", "90th percentile of held-out"),
         *left("met"),
     ]
     return Table("criteria", "Criteria", columns, rows)
@@ -258,7 +259,7 @@ def _noise(judged: list[Judged]) -> Table:
     ]
     columns = [
         *left("source", "criterion"),
-        *right("pairs of twins", "their difference, median", "90th percentile"),
+        *right("pairs of twins", "difference of twins, median", "90th percentile"),
         *right("error of the simulator, median", "90th percentile"),
     ]
     return Table("noise", "Twins", columns, rows)

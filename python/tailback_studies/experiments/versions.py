@@ -47,8 +47,9 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 name."""
 
 LEAD = (
-    "The publication has figures but no numbers, so this page compares the versions with each "
-    "other and not with the publication. The command below writes every number to `all-cells.csv`."
+    "The publication has figures but no numbers. Therefore this page compares the versions with "
+    "each other, and not with the publication. The command below writes every number to "
+    "`all-cells.csv`."
 )
 
 
@@ -77,9 +78,9 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "The table shows differences between means over seeds, in percent. *A over B* is the "
-        "median difference over all cases, and *90th percentile* is the 90th percentile of the "
-        "absolute difference."
+        "The table compares means over seeds. *A over B* is the difference of A from B in "
+        "percent: the median over all cases. *90th percentile* is the 90th percentile of the "
+        "absolute value of this difference."
     )
     return Table(
         "medians",

@@ -12,8 +12,8 @@ from tailback.report import TableCell
 
 KINDS = {
     "relative": "relative",
-    "capacity": "of the rate",
-    "share": "of a fair share",
+    "capacity": "relative to the link's rate",
+    "share": "relative to a fair share",
     "absolute": "absolute",
 }
 """The kinds of errors.

@@ -41,7 +41,7 @@ class ErrorsBelow(Goal[E]):
     def text(self) -> str:
         absolute = self.kind == "absolute"
         both = (f"{n:g}" if absolute else f"{100 * n:g} %" for n in (self.median, self.p90))
-        return "median {}, 90th percentile {}".format(*both)
+        return "median at most {}, 90th percentile at most {}".format(*both)
 
 
 @dataclass(frozen=True)

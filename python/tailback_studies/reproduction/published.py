@@ -175,8 +175,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
         room.add_section(section, shown)
     parts += [
         "## All results",
-        f"[A separate page]({name}{RESULTS}) has all results. The command at the top of this "
-        f"page also writes all results as a report and as CSV.",
+        f"[A separate page]({name}{RESULTS}) shows all results. The command at the top of this "
+        f"page writes the same results as a report and as CSV files.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -211,7 +211,10 @@ class _Room:
         """Add the texts and tables of a section until a text or table does not fit. Shorten tables
         to the rows that fit."""
         heading = f"## {section.title}"
-        for block in section.blocks:
+        for before, block in itertools.pairwise([{}, *section.blocks]):
+            # Skip the caption of a figure, because the short page has no other figures.
+            if "figure" in before:
+                continue
             # Skip the line about a table's runs, such as seeds and duration. The page of the
             # results shows it.
             if "text" in block and not block["text"].startswith("*"):
@@ -251,12 +254,15 @@ def _counted(judges: Sequence[Judge]) -> str:
     count = len(judges)
     words = [f"{holding} of {count} criteria are met."]
     if cells:
-        words.append(f"{cells} comparisons have their own limit, and {within} are within it.")
+        words.append(
+            f"In {cells} comparisons, a limit applies to each error. {within} errors are "
+            f"within their limits."
+        )
     words.append(
-        f"{held_out} comparisons use held-out values, which nobody looked at before the set-up was "
-        "frozen. A comparison counts once for each of its criteria."
+        f"{held_out} comparisons use held-out values, which nobody looked at until the set-up was "
+        f"frozen. A comparison that belongs to several criteria counts once for each criterion."
         if held_out
-        else "No values were held out."
+        else "No values were held out while the set-up was developed."
     )
     return " ".join(words)
 
@@ -289,8 +295,8 @@ def _worst(whole: Whole) -> Iterator[str]:
             continue
         count = len(table["rows"])
         yield (
-            f"{count} errors exceed their limits. The table shows the {WORST} largest; the "
-            f"report's section \u201c{section.title}\u201d lists all errors."
+            f"{count} errors exceed their limits. The table shows the {WORST} largest. The "
+            f"report's section \u201c{section.title}\u201d lists all of these errors."
             if count > WORST
             else "The table shows all errors that exceed their limits:"
         )

@@ -81,7 +81,7 @@ def goals_table(judges: Iterable[Judge], facts: Facts) -> Table:
         *left("criterion", "limit"),
         *right("comparisons", "within", "within or chance", "median error", "90th percentile"),
         *left("error is"),
-        *right("held out", "their median", "their 90th percentile"),
+        *right("held out", "median of held-out", "90th percentile of held-out"),
         *left("met"),
     ]
     caption = (

@@ -34,15 +34,16 @@ MORE_SEEDS = 25
 
 MOST_STATES = 4
 
-NOISE = "noise: results with different seeds differ by as much"
+NOISE = "noise: results with different seeds differ as much as the engines do"
 DRAWN = (
-    "the seed decides which of the identical flows is slow; if flows are sorted by throughput, "
-    "both engines agree"
+    "the seed decides which of several identical flows is slow; the engines agree if the flows "
+    "are sorted by throughput"
 )
-PHASES = "phase effect: both engines have the same mean over RTTs that are up to 2 % longer or "
-"shorter"
-SETTLED = "each run settles in one of a few states; with more seeds, both engines reach all of "
-"these states"
+PHASES = "phase effect: the engines agree on average over RTTs that are up to 2 % longer or shorter"
+SETTLED = (
+    "each run settles in one of a few states; with more seeds, both engines reach all of these "
+    "states"
+)
 UNKNOWN = "not known"
 NOT_RUN = "not known; the neighbours of the scenario have not been run"
 

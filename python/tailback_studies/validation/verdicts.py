@@ -54,9 +54,10 @@ class Limit:
     @property
     def text(self) -> str:
         absolute = (
-            f" or {self.absolute:g} {self.unit}, whichever is larger," if self.absolute else ""
+            f" or {self.absolute:g} {self.unit} (whichever is larger)" if self.absolute else ""
         )
-        return f"{100 * self.relative:g} %{absolute} in {100 * self.share:g} % of scenarios"
+        limit = f"at most {100 * self.relative:g} %{absolute}"
+        return f"{limit} in {100 * self.share:g} % of the scenarios"
 
 
 MEDIAN = 0.02

@@ -28,8 +28,8 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "ABE reduces the window less at an ECN mark than at a loss. tailback repeats the "
-        "experiments of the ABE poster (2017).",
+        "A sender with ABE reduces its window less after an ECN mark than after a loss. tailback "
+        "repeats the experiments of the ABE poster (2017).",
         sections,
     )
 
@@ -45,12 +45,12 @@ def _misses(verdict: truth.AbeVerdict) -> Table:
 
 def _setup() -> str:
     return """
-The poster gives rates, queues and round-trip times, but no durations, seeds or TCP stack. In
-experiment 6, flows with ABE use CUBIC. For this experiment the poster publishes only a range of
-ratios, not the ratio for each factor. This study uses the congestion controls of today's Linux
-(`reno`, `cubic`) with `beta_ecn`. Reductions start from cwnd and use PRR (`abe = "linux"`). One
-queue is PIE of 2014 (`version = "linux-3.14"`: `target 20ms`, `tupdate 30ms`, departure-rate
-estimator, three gain levels, one random draw per packet). Another queue is today's PIE.
+The poster states the rates, queues and round-trip times, but not the durations, seeds or TCP stack.
+In experiment 6, flows with ABE use CUBIC. For this experiment, the poster gives only a range of
+throughput ratios, not the ratio for each backoff factor. This study uses `reno` and `cubic` as in
+today's Linux, with `beta_ecn` as the factor. After a mark, PRR reduces the window from its current
+size (`abe = "linux"`). Two of the queues are PIE of 2014 (`version = "linux-3.14"`) and today's
+PIE.
 """
 
 

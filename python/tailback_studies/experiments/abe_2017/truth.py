@@ -113,17 +113,17 @@ def _utilisation(points: Sequence[single.SinglePoint]) -> list[AbeVerdict]:
     return [
         *_gaps(
             "utilisation",
-            "Utilisation of one NewReno flow compared with the AIMD formula",
+            "Utilisation of one NewReno flow, compared with the AIMD formula",
             [(p, gap(p)) for p in every if p.setup.cc == "reno"],
         ),
         *_gaps(
             "utilisation.cubic",
-            "Utilisation of one CUBIC flow compared with the mean of the cubic curve",
+            "Utilisation of one CUBIC flow, compared with the mean of CUBIC's window curve",
             [(p, gap(p)) for p in every if p.setup.cc == "cubic"],
         ),
         *_gaps(
             "utilisation.cycles",
-            "Utilisation of one flow compared with the formula for each sawtooth cycle "
+            "Utilisation of one flow, compared with the formula applied to each sawtooth cycle "
             "(criterion added later)",
             [(p, cycle_gap(p)) for p in known],
         ),
@@ -140,7 +140,7 @@ def _gaps(
     yield AbeVerdict(
         name,
         title,
-        f"within {100 * UTILISATION:g} points",
+        f"within {100 * UTILISATION:g} percentage points",
         f"median {100 * (median(sizes) or 0):.2f}, at most {100 * max(sizes):.2f} points",
         len(cells),
         len(cells) - len(off),
@@ -212,9 +212,9 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
         out.append(
             AbeVerdict(
                 f"poster.{abe}-against-{standard}",
-                f"Throughput of ten flows of {layout.NAMES[abe]} with ABE, divided by that of "
-                f"{layout.NAMES[standard]}, average over round-trip times",
-                "1.25 to 2 for beta 0.7 to 0.85",
+                f"Throughput of ten {layout.NAMES[abe]} flows with ABE divided by the throughput "
+                f"of ten {layout.NAMES[standard]} flows, averaged over round-trip times",
+                "a ratio of 1.25 to 2 for each beta from 0.7 to 0.85",
                 means,
                 len(cells),
                 held,
@@ -263,7 +263,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
     return AbeVerdict(
         "cubic-gains-less",
         "ABE gains less throughput with CUBIC (beta 0.85) than with NewReno (beta 0.8)",
-        "at every round-trip time and in every queue",
+        "must hold at every round-trip time and in every queue",
         f"medians {100 * (cubic - 1):+.1f} % and {100 * (reno - 1):+.1f} %",
         len(pairs),
         len(pairs) - len(off),
@@ -299,7 +299,7 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
         yield AbeVerdict(
             f"queue-delay.{queue}",
             f"Median queue delay in {layout.QUEUES[queue].title}: difference between flows with "
-            "ABE (up to the recommended beta) and flows without ABE",
+            f"ABE (beta at most the recommended value) and flows without ABE",
             f"within {DELAY_MS:g} ms",
             f"median {median(sizes) or 0:.2f}, at most {max(sizes):.2f} ms",
             len(cells),
@@ -331,7 +331,8 @@ def _steps(steps: Sequence[short.Steps]) -> AbeVerdict | None:
     runs, within = sum(s.bounded for s in cells), sum(s.within for s in cells)
     return AbeVerdict(
         "reduction-steps",
-        "Number of reductions after slow start, for windows up to twice the path's capacity",
+        "Number of window reductions after slow start, if the window is at most twice the path's "
+        "capacity",
         "at most log_beta(0.5), rounded up",
         f"{within} of {runs} runs",
         runs,

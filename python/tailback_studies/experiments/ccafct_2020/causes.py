@@ -4,21 +4,24 @@ from __future__ import annotations
 
 #: Each row has an item of the set-up, its value, and the basis of the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "50 Mbit/s of frames, one bottleneck in each direction", "stated"),
+    ("bottleneck", "50 Mbit/s (whole frames count), one bottleneck in each direction", "stated"),
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',
-        "stated: the htb class has a rate and a ceiling but no burst",
+        "stated: the publication's htb class has a rate and a ceiling but no burst",
     ),
-    ("queue", "`fq_codel flows 1`, which is one CoDel queue, with tc's default for ECN", "stated"),
-    ("round-trip time", "half of it is added in each direction, before the queue", "stated"),
+    (
+        "queue",
+        "`fq_codel flows 1`, which is a single CoDel queue, with tc's default for ECN",
+        "stated",
+    ),
+    ("round-trip time", "half of the delay is added in each direction, before the queue", "stated"),
     (
         "requests",
-        "900 in each row: times between them are exponential with a mean of 200 ms, and sizes "
-        "lognormal, with a 5th percentile of 64 kB and a 95th of 2 MB",
-        "the publication's own requests: its random generator has a fixed seed "
-        "(`golang.org/x/exp/rand`), so every row has the same requests. The "
-        "README explains how to generate them",
+        "900 requests in each row. The times between requests are exponential with a mean of 200 "
+        "ms. Sizes are lognormal, with a 5th percentile of 64 kB and a 95th percentile of 2 MB",
+        "the publication's random generator has a fixed seed (`golang.org/x/exp/rand`), so every "
+        "row has the same requests. The README explains how to generate them",
     ),
     (
         "rows",

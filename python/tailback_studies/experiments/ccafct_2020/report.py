@@ -27,8 +27,9 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 TITLE = "Completion times beside a competitor (2020), run again"
 SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
-    "Web requests over CUBIC cross a CoDel queue, alone or beside a long flow of CUBIC or Prague. "
-    "The report shows how long the requests take, and by how much the long flow delays them."
+    "Web requests over CUBIC share a CoDel queue with a long flow of CUBIC or Prague, or use the "
+    "queue alone. This page shows how long the requests take, and how much the long flow delays "
+    "them."
 )
 BLIND = (
     "The set-up was written from the publication's programs before any comparison. Later changes "
@@ -155,7 +156,7 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         )
     columns = [
         *right("RTT, ms"),
-        *left("", "column"),
+        *left("requests", "column"),
         *right("published", "measured", "error", "limit"),
         *left("chance can explain it"),
     ]
@@ -192,12 +193,13 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         out.append(Table("alone", title, columns, times, "", run_facts))
     if harms:
         title = "Harm to the geometric mean, with its 95 % interval"
-        columns = [*right("RTT, ms"), *left(""), *right("published"), *measured]
+        columns = [*right("RTT, ms"), *left("requests"), *right("published"), *measured]
         caption = (
-            "The word 'outside' marks intervals that do not contain the published value. The times "
-            "of requests alone fit hosts that do not yet store the ssthresh of earlier "
-            "connections. The times beside CUBIC fit hosts that do. The order in which the server "
-            "closed connections is not known."
+            "Harm is the share of a request's completion time beside the competitor that the "
+            "competitor causes. The word “outside” marks intervals that do not contain the "
+            "published value. The published times of requests alone agree with hosts that do not "
+            "store the ssthresh of earlier connections. The published times beside CUBIC agree "
+            "with hosts that store it. In which order the server closed connections is unknown."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out
@@ -248,5 +250,8 @@ def _figure(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         columns=3,
         width=220,
     )
-    caption = "The figure compares the published completion times of requests with measured ones."
+    caption = (
+        "The figure compares the published completion times of requests with the measured "
+        "completion times."
+    )
     return [ReportFigure("times", "Completion times", chart, caption, run_facts)]

@@ -42,7 +42,7 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
             Judge(
                 judge=SPREAD,
                 error="absolute",
-                limit="95 % interval over blocks of requests",
+                limit="published harm within the 95 % interval over blocks of requests",
                 cells=len(held),
                 median=None,
                 p90=None,

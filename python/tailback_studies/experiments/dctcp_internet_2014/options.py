@@ -45,8 +45,8 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "RED: gaps between drops or marks",
         "not uniformised",
         "inferred",
-        "with the window growth of Linux 3.2, the paper's formula (3) holds only if gaps are not "
-        "uniformised",
+        "with the window growth of Linux 3.2, the paper's formula (3) holds only if the gaps are "
+        "not uniformised",
     ),
     (
         "RED: idle time",
@@ -56,10 +56,10 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "average packets (1000 B); with small thresholds, this choice determines the queue length",
     ),
     (
-        "RED: average updated by",
-        "every arrival of either class",
+        "RED: packets that update the average",
+        "every arriving packet of both classes",
         "default",
-        "both RED instances average the same queue",
+        "both RED instances average the length of the same queue",
     ),
     (
         "RED: whether the sampled queue includes the arriving packet",
@@ -72,21 +72,21 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "physical buffer",
         "1000 frames, never full",
         "default",
-        "the paper mentions no drops other than those by the AQM",
+        "the paper mentions no drops except those by the AQM",
     ),
     (
         "duration, not counted",
-        "210 s, of which the first 10 s do not count (110 s for Figures 7 to 9 and for other "
-        "interpretations)",
+        "210 s (110 s for Figures 7 to 9 and for other interpretations); the first 10 s do not "
+        "count",
         "default",
-        "the averaging time 1/w is 500 arrivals, or 0.6 s",
+        "the average extends over 1/w = 500 arrivals, or 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
-    ("growth", "one step per ACK, which is half a packet per RTT with delayed ACKs", "kernel", ""),
+    ("growth", "one step per ACK, so half a packet per RTT with delayed ACKs", "kernel", ""),
     ("initial window", "10", "kernel", ""),
     (
         "frames",
-        "1500 B, of which 1448 B are payload and 52 B are headers of IP and TCP with timestamps",
+        "1500 B: 1448 B of payload, and 52 B of headers (IP, and TCP with timestamps)",
         "stated",
         "follows from the paper's BDP of 20.83 packets",
     ),
@@ -94,12 +94,12 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "link",
         "a packet leaves the queue at the start of its transmission slot",
         "default",
-        "the base RTT is then 25 ms, and the path holds the paper's BDP",
+        "so the base RTT is 25 ms, and the path holds the paper's BDP",
     ),
-    ("mean queue", "averaged over time, without the packet in transmission", "default", ""),
+    ("mean queue", "average over time, without the packet that is being sent", "default", ""),
     (
         "DCTCP",
-        "all of the paper's modifications; alpha starts at 0, g = 2^-8 per ACK",
+        "with all of the paper's modifications; alpha starts at 0, and g = 2^-8 per ACK",
         "stated",
         "used from Figure 2 on",
     ),

@@ -127,8 +127,8 @@ def _declared() -> Section:
         "The set-up, and the source of each part",
         words("option", "here", "from", "remark"),
         [[option, value, BASES[basis], remark] for option, value, basis, remark in DECLARED],
-        "Two of these options are inferred from the paper's numbers. Of the combinations of "
-        "options that we tried, only the one in this table agrees with all of Table I and with "
-        "formula (3).",
+        "Two of these options are inferred from the paper's numbers. We tried several "
+        "combinations of options. Only the combination in this table agrees with all of Table I "
+        "and with formula (3).",
     )
     return Section("open-options", "Set-up and open options", [table])

@@ -12,7 +12,7 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title=TITLES["dualpi2-2019-refactoring"],
-    doc="Did a refactoring change the behaviour of DualPI2? Three commits run in all "
+    doc="Did a refactoring change the behaviour of DualPI2? tailback runs three commits in all "
     "scenarios of the set `l4s-battery`.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
@@ -38,10 +38,10 @@ EXPERIMENT = Versions(
     pairs=(("reset", "no-reset"),),
     text=(
         "The DualPI2 module of 2019 stores the queue delays of its last update among its "
-        "statistics. So a reset of the statistics sets these delays to zero. The next update "
-        "then changes the probability by beta times the whole queueing delay, so the versions "
-        "*reset* and *no-reset* differ. The publication's numbers are not public, so we do not "
-        "know how large this difference is there."
+        "statistics. Therefore a reset of the statistics sets these delays to zero. After a "
+        "reset, the next update changes the probability by beta times the whole queue delay. This "
+        "is why the versions *reset* and *no-reset* differ. The publication's numbers are not "
+        "public, so we do not know how large this difference is in the publication."
     ),
     setup=(
         (

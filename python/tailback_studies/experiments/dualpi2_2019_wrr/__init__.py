@@ -14,8 +14,8 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title=TITLES["dualpi2-2019-wrr"],
-    doc="How does DualPI2 behave with a weighted round-robin scheduler of ratio 10 or 15? The "
-    "versions run in all scenarios of the set `l4s-battery`.",
+    doc="How does DualPI2 behave with a weighted round-robin (WRR) scheduler of ratio 10 or 15? "
+    "tailback runs five versions in all scenarios of the set `l4s-battery`.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
@@ -37,23 +37,24 @@ EXPERIMENT = Versions(
     },
     presets=("step-2019",),
     text=(
-        "The scheduler's ratio can count packets (*counter*) or be a percentage (*percent*). "
-        "The two forms "
-        "differ most if both queues are full, because then the scheduler decides the share of L."
+        "The scheduler's ratio can be a number of packets (*counter*) or a percentage "
+        "(*percent*). The two forms differ most when both queues are full, because the scheduler "
+        "then sets the share of queue L."
     ),
     setup=(
         (
             "WRR ratio 10 and 15",
-            "both forms of a ratio: N packets of L for one of C (counter), and a share of C in "
-            "percent (percent)",
-            "the publication does not state which form it used; both are consistent with its text",
+            "both forms of a ratio: N packets of L for one packet of C (counter), or a share for "
+            "C in percent (percent)",
+            "the publication does not state which form it used; its text is consistent with both "
+            "forms",
         ),
         ("without overload handling", "`l_drop 100` in every version", "publication"),
         ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "publication"),
         (
             "ECN threshold",
-            "6 ms at 4 Mbit/s, 2 ms at 12 Mbit/s, 1 ms elsewhere",
-            "publication: two packets' time at the slow links",
+            "6 ms at 4 Mbit/s, 2 ms at 12 Mbit/s, 1 ms at other rates",
+            "publication: the time of two packets on slow links",
         ),
         ("ECT(0) in L", "`any_ect` (then `dc_dualq` and `dc_ecn`)", "publication"),
         (

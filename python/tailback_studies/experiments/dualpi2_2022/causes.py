@@ -87,7 +87,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("start", "within one round-trip time of the longer path", "inferred"),
     (
         "counted",
-        "250 s after the first 4 s and 40 times the larger round-trip time; flows have run for "
+        "250 s after the first 4 s and 40 times the larger round-trip time of the two flows; "
+        "flows have run for "
         "40 s before that",
         "stated; the 40 s are inferred: alone at 100 ms Prague fills the link in each of the "
         "source's samples, which takes a segment in each RTT for 33 s (the step marks its first "
@@ -129,10 +130,10 @@ def cause(entry: DualPi2Entry) -> str:
         return "open: how many segments the hosts join (see What was corrected)"
     if entry.run.archive.kind == MIXED and entry.run.archive.aqm == "dualpi2":
         if not entry.run.rtt_nonecn:
-            return "unexplained; without the shaper's burst, the error is within its limit"
+            return "unexplained; if the shaper has no burst, the error is within its limit"
         return (
-            "not explained: the queue delay of class C differs from the published one if the "
-            "flow in L has a short round-trip time"
+            "unexplained: the queue delay of class C differs from the published delay if the flow "
+            "in L has a short round-trip time"
         )
     if entry.run.archive.kind == OVERLOAD and stem.startswith(("qs", "drops")):
         return "open: Prague's window under losses and marks"

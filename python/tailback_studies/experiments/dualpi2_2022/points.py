@@ -144,7 +144,7 @@ def job(
 def left_out(run: Run) -> float:
     """Return the start-up time (in s) that the publication does not measure.
 
-    This time is 4 s plus 40 times the larger round-trip time.
+    This time is 4 s plus 40 times the larger round-trip time of the two flows.
     """
     return 4 + 40 * max(run.rtt_ecn, run.rtt_nonecn) / 1000
 

@@ -33,9 +33,9 @@ SOURCE = (
     "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023)"
 )
 LEAD = (
-    "One flow of CUBIC, BBR or BBRv2 crosses a FIFO of 100 kB or 10 MB. Rates are 10 to 1000 "
-    "Mbit/s and round-trip times 5 to 200 ms. The experiment measures the flow's goodput over 60 "
-    "s."
+    "A single flow of CUBIC, BBR or BBRv2 crosses a FIFO of 100 kB or 10 MB. The link rates are "
+    "10 to 1000 Mbit/s, and the round-trip times are 5 to 200 ms. The experiment measures the "
+    "flow's goodput over 60 s."
 )
 BLIND = (
     "The set-up was written from the publication's scripts before the comparison. No value counts "
@@ -209,7 +209,8 @@ def _table(
     ]
     columns = [
         *left("kernel", "congestion control", "buffer"),
-        *right("rate, Mbit/s", "RTT, ms", "published", "measured", "error over the rate"),
+        *right("rate, Mbit/s", "RTT, ms", "published", "measured"),
+        *right("error relative to the link's rate"),
     ]
     return Table(name, title, columns, rows, caption, run_facts)
 
@@ -265,7 +266,6 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
             "The map shows by how many percent the goodput of BBR exceeds the goodput of CUBIC; "
-            f"the colour scale ends at {100 * limit:g} %. A cell is white if it has no published "
-            "value."
+            f"the colour scale ends at {100 * limit:g} %. White cells have no published value."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)

@@ -37,12 +37,12 @@ def _goodput(cc: str, buffer_kb: int) -> Callable[[ImcEntry], bool]:
 GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
     ErrorsBelow(f"goodput.{cc}.{buffer}kB", title, "capacity", _goodput(cc, buffer), MEDIAN, P90)
     for cc, buffer, title in (
-        ("bbr", 100, "goodput of BBR, 100 kB"),
-        ("bbr", 10_000, "goodput of BBR, 10 MB"),
-        ("cubic", 100, "goodput of CUBIC, 100 kB, up to 100 Mbit/s"),
-        ("cubic", 10_000, "goodput of CUBIC, 10 MB"),
-        ("bbr2", 100, f"goodput of {WORDS['bbr2']}, 100 kB"),
-        ("bbr2", 10_000, f"goodput of {WORDS['bbr2']}, 10 MB"),
+        ("bbr", 100, "goodput of BBR, buffer of 100 kB"),
+        ("bbr", 10_000, "goodput of BBR, buffer of 10 MB"),
+        ("cubic", 100, "goodput of CUBIC, buffer of 100 kB, links up to 100 Mbit/s"),
+        ("cubic", 10_000, "goodput of CUBIC, buffer of 10 MB"),
+        ("bbr2", 100, f"goodput of {WORDS['bbr2']}, buffer of 100 kB"),
+        ("bbr2", 10_000, f"goodput of {WORDS['bbr2']}, buffer of 10 MB"),
     )
 )
 
@@ -54,12 +54,12 @@ class SameSigns(CellsWithin[ImcEntry]):
 
     @property
     def text(self) -> str:
-        return f"{100 * self.needed:g} % not the opposite"
+        return f"in {100 * self.needed:g} % of cases, not the opposite of the published sign"
 
 
 SIGN_GOAL = SameSigns(
     "gain_sign",
-    "sign of BBR's gain over CUBIC (1, -1, or 0 if the gain is within 1 %)",
+    "sign of BBR's gain over CUBIC; a gain of at most 1 % counts as zero",
     "absolute",
     lambda e: e.quantity == SIGN,
     1.0,

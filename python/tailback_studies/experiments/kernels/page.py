@@ -15,14 +15,15 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "Kernels side by side"
 LEAD = (
-    "This page compares the newest Linux kernel with the kernels of Debian's releases, in virtual "
-    "time. Scenarios, tc, libraries and tailback's programs in the guest are the same, so only "
-    "the kernel can cause a difference."
+    "This page compares the newest Linux kernel with the kernels of Debian releases, in virtual "
+    "time. All kernels run the same scenarios with the same tc, libraries and tailback programs, "
+    "so only the kernel can cause a difference."
 )
 HOW = (
-    "`tailback kernel build --release 6.1` adds a kernel, and "
-    '`kernel = "6.1"` in a scenario selects this kernel. '
-    "[kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both steps."
+    "`tailback kernel build --release 6.1` builds Linux 6.1, and "
+    '`kernel = "6.1"` in a scenario '
+    "selects this kernel. [kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both "
+    "steps."
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "

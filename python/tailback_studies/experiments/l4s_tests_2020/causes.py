@@ -8,31 +8,32 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "50 or 10 Mbit/s of frames, one bottleneck in each direction",
+        "50 or 10 Mbit/s (whole frames count), one bottleneck in each direction",
         "stated: `qdisc bidir htb RATE`",
     ),
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',
-        "stated: the htb class has a rate and a ceiling but no burst",
+        "stated: the publication's htb class has a rate and a ceiling but no burst",
     ),
     (
         "round-trip times",
-        "set for each flow; half of it is added in each direction, before the queue",
-        "stated: netem on the middlebox's ingress; in S1 a packet's DSCP selects the delay",
+        "set for each flow; half of the delay is added in each direction, before the queue",
+        "stated: netem runs on the middlebox's ingress, and in S1 a packet's DSCP selects the "
+        "delay",
     ),
     (
         "Prague",
-        "version 0.6, which keeps fractions of a segment for its next window; without RTT "
-        "scaling, fallback or detection of classic queues",
-        "published source trees from before version 0.6 keep such fractions too, and one of them "
-        "has no RTT scaling. The description of the test bed mentions neither scaling "
+        "version 0.6, which carries fractions of a segment over to its next window; without RTT "
+        "scaling, and without fallback to or detection of classic queues",
+        "published source trees from before version 0.6 also carry over fractions, and one of "
+        "these trees has no RTT scaling. The description of the test bed mentions neither scaling "
         "nor fallback",
     ),
     (
         "CUBIC, Reno",
         "as Linux 7.3 has them",
-        "the publication does not state the release of its kernel",
+        "the publication does not state its kernel's release",
     ),
     (
         "ECN",
@@ -41,15 +42,15 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "noecn",
-        "no ECN for the flow of this name",
+        "in rows with this word, the classic flow does not use ECN",
         "stated: the middlebox clears the ECN field of this flow's packets before the queue",
     ),
     (
         "dualpi2",
-        "defaults of Linux, but the step threshold applies only if L holds more than one packet "
-        "(`min_qlen_step = 2`)",
-        "in the published sources of the module, `apply_step` requires `qdisc_qlen(l_queue) > 1` "
-        "on arrival",
+        "Linux's defaults, except that the step threshold applies only if queue L holds more than "
+        "one packet (`min_qlen_step = 2`)",
+        "in the module's published source, `apply_step` requires `qdisc_qlen(l_queue) > 1` when a "
+        "packet arrives",
     ),
     ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
     ("fq_codel, pie, red", "options of the publication; otherwise tc's defaults", "stated"),
@@ -75,13 +76,13 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
         48,
-        "a queue discipline of the SCE authors, which neither Linux nor the simulator has",
+        "neither Linux nor the simulator has this queue discipline of the SCE authors",
     ),
     (
         "S5, S7 and S8, which test tunnels, the ECN counters of one flow, and a Prague flow that "
         "starts first",
         None,
-        "plots and counters",
+        "the publication has only plots and counters",
     ),
 )
 

@@ -20,9 +20,10 @@ from tailback_studies.reproduction.shown import facts, goals_table, head
 TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
-    "In S1, Prague and CUBIC with different round-trip times share DualPI2, a FIFO or FQ-CoDel. "
-    "S2 to S4 test rate steps, variable rates and flows in both directions. In S6, Prague and a "
-    "classic flow share a queue with classic ECN (RFC 3168)."
+    "In test S1, two flows, each of them Prague or CUBIC, share DualPI2, a FIFO or FQ-CoDel. "
+    "Their round-trip times are equal or differ. Tests S2 to S4 use links whose rate changes, and "
+    "flows in both directions. "
+    "In test S6, Prague and a classic flow share a queue with classic ECN (RFC 3168)."
 )
 BLIND = (
     "The values of S6 were held out; those of S1 were not. The set-up was written from the test "
@@ -32,7 +33,7 @@ BLIND = (
 )
 QUICK = " A quick run: the published rows only, one seed, 40 s of each run measured."
 OTHER_LINUX = "today's Linux instead of the tree of 2020"
-VALUE = "values are mean throughputs, not means of tcpi_delivery_rate"
+VALUE = "rates are mean throughputs, not means of the kernel's tcpi_delivery_rate"
 
 
 def ran(results: Sequence[Results], *, quick: bool) -> Facts:
@@ -158,8 +159,8 @@ def shares(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Block]:
         within=100 * truth.S1_P90,
     )
     caption = (
-        "The figure shows each flow's share of the link in the tests S1 (two flows, different "
-        "round-trip times). On the solid line, the measured share equals the published share. "
+        "The figure shows each flow's share of the link in test S1. On the solid line, the "
+        "measured share equals the published share. "
         "The dashed lines show the limit for the 90th percentile of the error."
     )
     return [ReportFigure("s1", "S1: share of the link", chart, caption, run_facts)]

@@ -77,7 +77,7 @@ def misses(entries: Sequence[L4sEntry], facts: Facts) -> list[Block]:
     ]
     columns = [
         *left("", "row", "column"),
-        *right("published", "measured", "error", "of the rate"),
+        *right("published", "measured", "error", "error relative to the link's rate"),
         *left("chance can explain it"),
     ]
     caption = (

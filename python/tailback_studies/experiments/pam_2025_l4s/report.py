@@ -216,7 +216,7 @@ def _misses(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
     ]
     columns = [
         *left("row", "column"),
-        *right("published", "measured", "error", "of the rate"),
+        *right("published", "measured", "error", "error relative to the link's rate"),
     ]
     caption = (
         f"Rates more than {size(truth.RATE_P90, '')} of the link's rate off, smoothed round-trip "

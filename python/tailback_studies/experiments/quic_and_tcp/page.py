@@ -21,23 +21,20 @@ from tailback_studies.reproduction.page import Page
 
 TITLE = "QUIC stacks beside TCP"
 LEAD = (
-    "Each QUIC stack runs unmodified and shares a bottleneck with a TCP flow of Linux, in "
-    "virtual time. A stack uses its default congestion control unless the table names another. "
-    "There are no published results to compare these numbers with."
+    "A flow of an unmodified QUIC stack shares a bottleneck with a TCP flow of Linux, in virtual "
+    "time. A stack uses its default congestion control unless the table names another one. There "
+    "are no published results to compare these numbers with."
 )
 HOW = (
-    "`tailback kernel build --program quinn` (and `quic-go`, `s2n-quic`, `aioquic`, `quiche`) "
-    "compiles the small endpoints that the study uses ([programs.md](../how-to/programs.md)). We "
-    "wrote down the set-up before the first run. aioquic is slow because it is written in Python, "
-    "so the study runs it at `20 Mbit/s` and `40 ms` only. Runs at `100 Mbit/s` with RTTs of `10` "
-    "and `160 ms` are a separate part of the study, because they take an hour (`--part "
-    "beside-100-rtts`, [quic-and-tcp-rtts.md](quic-and-tcp-rtts.md)). In some runs quic-go closed "
-    "the connection itself (`too many gaps in received data`). One table counts these runs; all "
-    "other numbers exclude them. We added this rule after the first runs. quiche was added later, "
-    "with its default congestion control and with BBRv2 (`--part beside-20-quiche`, "
-    "[quic-and-tcp-quiche.md](quic-and-tcp-quiche.md)). With its default control, quiche needs a "
-    "lot of CPU time, because it sends small datagrams. TCP flows negotiate ECN, and queues that "
-    "support ECN mark packets. Every segment and every datagram is a separate packet in the queue."
+    "`tailback kernel build --program quinn` builds the endpoints of quinn; the other names are "
+    "`quic-go`, `s2n-quic`, `aioquic` and `quiche` ([programs.md](../how-to/programs.md)). We "
+    "wrote down the set-up before the first run. aioquic is written in Python and therefore slow, "
+    "so it runs only at `20 Mbit/s` and `40 ms`. In some runs quic-go closed the connection with "
+    "the error `too many gaps in received data`. The results exclude these runs, by a rule that "
+    "we added after the first runs. Runs at `100 Mbit/s` with RTTs of `10` and `160 ms` are on [a "
+    "page of their own](quic-and-tcp-rtts.md). [Another page](quic-and-tcp-quiche.md) shows "
+    "quiche, which we added later. TCP flows negotiate ECN, and queues that support ECN mark "
+    "packets."
 )
 
 
@@ -119,8 +116,8 @@ def _alone(fetched: Sequence[Fetched], facts: Facts) -> list[Table]:
                 f"A transfer alone at {link.rate_mbit} Mbit/s",
                 columns,
                 rows,
-                "*Time* is the time from the first to the last payload byte (± half of the 95 % "
-                "interval). *Queue* is the mean queueing delay. *Sent ECN-capable* is the share of "
+                "The *time* is measured from the first to the last payload byte (± half of the 95 "
+                "% interval). *Queue* is the mean queue delay. *Sent ECN-capable* is the share of "
                 "the sender's packets that are ECN-capable, at the RTT with the lowest share. A "
                 f"cell is empty if no seed delivered every byte within `{points.FETCH_S} s`.",
                 facts,
@@ -162,9 +159,9 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
             }
         )
     caption = (
-        "The figure shows the stack's share of the throughput of both flows together, with a 95 "
-        "% interval over the seeds. The line is the fair share. For *its own kind*, both flows "
-        "are TCP flows of Linux with the same congestion control."
+        "The figure shows which share of the total throughput of both flows the stack gets, with "
+        "a 95 % interval over the seeds. The dashed line is the fair share. For *its own kind*, "
+        "both flows are TCP flows of Linux with the same congestion control."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -239,10 +236,11 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "*Harm* is the share of throughput that the Linux flow loses when the stack replaces a "
-        "second Linux flow. The table shows the median over RTTs; a negative value is a gain. "
+        "The harm is the share of its throughput that the Linux flow loses if the stack takes the "
+        "place of a second Linux flow. The columns *to cubic*, *to reno* and *to bbr* show the "
+        "median over RTTs. A negative value is a gain. "
         f"Flows compete in {shared}; the other queues isolate flows. "
-        "The table counts marks and drops of the stack's packets only."
+        "The last two columns count only the stack's packets."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 

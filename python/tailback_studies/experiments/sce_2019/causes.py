@@ -10,24 +10,25 @@ from tailback_studies.experiments.sce_2019.points import SceEntry
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "Cake with besteffort in both directions, so ACKs pass through a second Cake",
+        "Cake with `besteffort` in each direction, so ACKs pass through a second Cake",
         ("stated"),
     ),
     (
         "modes",
-        "flowblind, flowblind with sce-single, and triple-isolate; all three modes enable SCE",
+        "`flowblind`, `flowblind` with `sce-single`, and `triple-isolate`; SCE is enabled in all "
+        "three modes",
         "stated",
     ),
     (
         "delay",
-        "netem, half in each direction, plus 0.9 ms for the test bed",
+        "netem, half of the delay in each direction, plus 0.9 ms for the test bed",
         "stated; the 0.9 ms are inferred from the publication's RTTs",
     ),
     ("ECN", "negotiated by all flows", "stated"),
     (
         "receive buffers",
         "tuned by Linux, starting at 128 KiB",
-        "defaults of the publication's kernels; the published RTTs at low rates confirm these "
+        "defaults of the publication's kernels; the RTTs published for low rates agree with these "
         "defaults",
     ),
     (
@@ -87,8 +88,8 @@ def cause(entry: SceEntry) -> str:
         return "unexplained: windows of two to five segments, in which each ACK matters"
     if "sce-single" in setup.mode and ccs & set(_SCE):
         return (
-            "unexplained: with `sce-single`, where marking starts at the target delay, the "
-            "published throughput of SCE flows is lower than the measured one"
+            "unexplained: in mode `sce-single`, the published throughput of SCE flows is lower "
+            "than the measured throughput"
         )
     return "unexplained"
 

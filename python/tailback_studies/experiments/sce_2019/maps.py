@@ -75,8 +75,8 @@ def _map(group: str, quantity: str, entries: Sequence[SceEntry], facts: Facts) -
         else "the measured value divided by the published value, minus one"
     )
     caption = (
-        f"The figure shows relative errors, which are {over}. All errors above {100 * limit:g} % "
-        "have the same colour."
+        f"Each cell shows a relative error, which is {over}. All errors above {100 * limit:g} % "
+        f"have the same colour."
     )
     figure_id = f"error-{group}-{quantity.replace('_', '-')}"
     return ReportFigure(figure_id, f"Error of the {WORDS[quantity]}", chart, caption, facts)

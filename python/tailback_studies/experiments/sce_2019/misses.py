@@ -36,7 +36,9 @@ def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
 def misses(entries: Sequence[SceEntry], facts: Facts) -> list[Block]:
     columns = [
         *left("table", "flow", "mode"),
-        *right("Mbit/s", "delay, ms", "published", "measured", "error", "of the rate"),
+        *right(
+            "Mbit/s", "delay, ms", "published", "measured", "error", "relative to the link's rate"
+        ),
         *words("cause"),
     ]
     blocks: list[Block] = []

@@ -25,7 +25,7 @@ def _rtt(entry: SceEntry) -> bool:
 GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
     ErrorsBelow(
         "throughput_mbit.one-flow,fair-queued",
-        "throughput of one flow, or of flows under fair queueing",
+        "throughput of a single flow, or of flows under fair queueing",
         "relative",
         _clear,
         0.015,

@@ -72,9 +72,10 @@ def _curves(
         x_ticks=sorted({p.rtt_ms for p in points}),
     )
     caption = (
-        f"The figure shows the gain over beta = {layout.STANDARD[setup.cc]:g} for each seed. "
-        "Hollow marks show the utilisation that the formula predicts from the measured windows at "
-        "reductions. Bands show 95 % intervals over seeds."
+        f"The figure shows the throughput gain compared with beta = {layout.STANDARD[setup.cc]:g} "
+        f"and the same seed. "
+        "Hollow marks show the utilisation that the formula predicts from the windows measured at "
+        "reductions. Bands show 95 % intervals over the seeds."
     )
     title = f"{setup.title}, {setup.rate_mbit:g} Mbit/s"
     return ReportFigure(f"{setup.part}-{setup.id}", title, chart, caption, facts)

@@ -72,10 +72,10 @@ def fig5(builder: Builder) -> Section | None:
         **common,
     )
     caption = (
-        "There is one curve for each lower threshold of Reno's RED (Min_Thresh_Reno). All frames "
-        "have 1500 B, so K matters only in whole frames, and every curve has steps. The band is "
-        "the 95 % interval over seeds. Open symbols show the K in Table I of the paper at which "
-        "both flows have equal throughput."
+        "Each curve is for one value of Min_Thresh_Reno, the lower threshold of RED for Reno. All "
+        "frames have 1500 B, so only the number of whole frames in K matters, and every curve has "
+        "steps. The bands are 95 % intervals over the seeds. Open symbols show the values of K "
+        "from Table I of the paper, at which both flows have equal throughput."
     )
     batches = [f"step-{tag}" for tag, _ in pts.ROWS]
     return drawn(
