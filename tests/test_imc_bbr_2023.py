@@ -202,8 +202,8 @@ def test_goals_and_misses() -> None:
     wrong = as_published(off=0.03, cc="bbr2")
     failed = [j.judge for j in truth.judges(wrong) if not j.holds and j.error == "capacity"]
     assert failed == [
-        "goodput of BBRv2, 100 kB",
-        "goodput of BBRv2, 10 MB",
+        "goodput of BBRv2, buffer of 100 kB",
+        "goodput of BBRv2, buffer of 10 MB",
     ]
     missed = truth.missed(wrong)
     assert {e.row.cc for e in missed} == {"bbr2"}
