@@ -96,7 +96,7 @@ def command(*words: str, cwd: Path) -> Usage:
 
 
 def start_up(folder: Path, _args: argparse.Namespace) -> None:
-    """Print the CPU time of short commands, the median of several turns."""
+    """Print the CPU time of short commands, which is the median of several turns."""
     shutil.copy(FIRST, folder)
     commands = {
         "run first.toml": 0.10,

@@ -1,4 +1,4 @@
-"""Compares offloads (`path.offloads`) of the simulator with those of Linux.
+"""Compares offloads (`path.offloads`) of the simulator with the offloads of Linux.
 
     python benches/offloads.py
     python benches/offloads.py --only 1Gbit --no-kernel
@@ -23,7 +23,7 @@ FRAME = 1514
 
 @dataclass(frozen=True)
 class Case:
-    """A flow, or several equal ones, over one bottleneck."""
+    """A flow, or several equal flows, over one bottleneck."""
 
     cc: str
     rate: str

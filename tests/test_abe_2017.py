@@ -368,7 +368,8 @@ def test_the_modules_answer_as_the_simulator(tmp_path: Path) -> None:
     for case, trace in linux.items():
         ours = responses.changes(simulated[case])
         assert [r.response for r in ours] == [r.response for r in responses.changes(trace)], case
-    # The first mark reduces ssthresh to 80 % of the window, the first loss to half of it.
+    # The first mark reduces ssthresh to 80 % of the window, and the first loss reduces it to half
+    # of the window.
     first = {
         name: next(row.ssthresh for row in linux[name, "reno"] if row.ssthresh)
         for name in ("marks-one-round", "losses-3")

@@ -298,7 +298,7 @@ def test_the_table_shows_requests_by_size(tailback: Tailback, tmp_path: Path) ->
     # The number of requests is Poisson-distributed, with mean 1000 and standard deviation 32.
     assert 870 < started < 1130
     assert started - 20 <= completed <= started
-    # The link has no other traffic. Requests of one or two segments take two round-trip times,
+    # The link has no other traffic. Requests of one or two segments take two round-trip times, and
     # larger requests take more. Bins of very large requests may be empty.
     times = [float(cell) for cell in row[3:] if cell != "–"]
     assert len(times) >= 7

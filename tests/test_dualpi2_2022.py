@@ -243,7 +243,7 @@ class Made:
         return pl.DataFrame(self.rows, schema={**schema, "value": pl.Float64}, orient="row")
 
     def histogram(self, quantity: str) -> pl.DataFrame:
-        """Return a histogram like a stored run does."""
+        """Return a histogram as a stored run does."""
         rows = self.delays.get(quantity.removeprefix("delay_ns."), [])
         schema = {"lower": pl.Int64, "width": pl.Int64, "count": pl.Int64}
         return pl.DataFrame(rows, schema=schema, orient="row")

@@ -333,7 +333,7 @@ def test_thresholds_between_two_frames_are_the_same_queue(tmp_path: Path) -> Non
 
 
 def test_table_1_comes_out(tmp_path: Path) -> None:
-    """Every published value, including those with two Reno flows, is within the report's
+    """Every published value, including the values with two Reno flows, is within the report's
     tolerance."""
     result = get("dctcp-internet-2014").run(
         ["table1"], RunOptions(seeds=2, jobs=2, out=tmp_path, progress=False), quick=True

@@ -318,8 +318,8 @@ def puzzle(results: Path, name: str, **sets: object) -> Found:
 
 
 def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
-    """Both flows get the same number of marks. Prague reduces its window by a hundredth, CUBIC by a
-    third."""
+    """Both flows get the same number of marks. Prague reduces its window by a hundredth, and CUBIC
+    reduces its window by a third."""
     pair = puzzle(results, "prague-cubic")["pairs"][0]
     assert pair["flows"] == ["prague", "cubic"]
     assert pair["throughput_ratio"] > 10

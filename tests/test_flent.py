@@ -320,8 +320,8 @@ RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 
 
 def measured(**changes: Any) -> dict[str, Any]:
-    """Return a data file like the data files of a test bed. `changes` maps paths to values; `None`
-    removes a key."""
+    """Return a data file like the data files of a test bed. `changes` maps paths to values. The
+    value `None` removes a key."""
     raw: dict[str, list[dict[str, float]]] = {
         "Ping (ms) ICMP": [{"t": T0 + 0.2 * i, "val": 40.5} for i in range(1, 70)]
     }

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel like `make wheel` does, from files that are already compiled."""
+    """Build the wheel as `make wheel` does, from files that are already compiled."""
     out = tmp_path_factory.mktemp("dist")
     # Delete an earlier build. Otherwise its files could hide that this build omits a file.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)

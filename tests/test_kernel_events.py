@@ -118,7 +118,7 @@ def test_packets_keep_their_order_when_the_delay_shrinks(tmp_path: Path) -> None
     text = STREAM.replace('rate = "20Mbit"', 'rate = "20Mbit"\ndelay = "50ms"')
     for run in both(tmp_path, text, 'set = { "bottleneck.delay" = "5ms" }'):
         [stream] = run.summary["traffic"]
-        # In the first 6 s packets have a delay of 60 ms, then of 15 ms.
+        # In the first 6 s, packets have a delay of 60 ms. Afterwards, they have a delay of 15 ms.
         delay = stream["one_way_delay_ms"]
         assert delay["mean"] == pytest.approx((6 * 60 + 5 * 15) / 11, rel=0.03)
         assert stream["received_packets"] == stream["sent_packets"]

@@ -330,7 +330,7 @@ MODULE_LICENSE("GPL");
 
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
-    """Make a folder with a user's congestion control, one C file."""
+    """Make a folder with a user's congestion control, which is one C file."""
     folder = tmp_path / "own"
     folder.mkdir()
     (folder / "tcp_mine.c").write_text(CC)

@@ -170,7 +170,7 @@ def test_older_kernels_trace_their_processes(three: dict[str, Kit], tmp_path: Pa
     }
     assert "seccomp=on" in words["7.3"]
     assert "seccomp=on" not in words["5.10"]
-    # An old kernel seeds its random numbers from this word of the boot line.
+    # An old kernel seeds its random numbers from this word of the kernel's command line.
     assert "TAILBACK_SEED=7" in words["5.10"]
     assert "TAILBACK_SEED=7" not in words["7.3"]
 

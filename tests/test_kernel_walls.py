@@ -159,8 +159,8 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # Kill the whole group, like tailback does. Without a PID namespace, its other processes
-        # would survive.
+        # Kill the whole group, as tailback does. Without a PID namespace, its other processes would
+        # survive.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     return status, said.read_text()

@@ -278,8 +278,9 @@ DRAWN = {
     "s6/pie/prague-vs-cubic-ecn": (33.7,),
     "s6/fq_codel(1q,1ms/20ms)/prague-vs-cubic-ecn": (25.4,),
 }
-"""Recorded errors of rows with one seed: rates in percent of the link's rate, ratios relative to
-the published ratio. A hash selects the rows, so that rows with large errors are included."""
+"""Recorded errors of rows with one seed. Errors of rates are in percent of the link's rate, and
+errors of ratios are relative to the published ratio. A hash selects the rows, so that rows with
+large errors are included."""
 MORE = {"s1": 2.0, "s6": 5.0}
 """The largest allowed growth of an error, in percentage points."""
 

@@ -15,7 +15,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def links(page: Path) -> Iterator[str]:
-    """Yield link targets within the sources, except those inside code."""
+    """Yield link targets within the sources, except targets inside code."""
     text = re.sub(r"^```.*?^```|`[^`\n]*`", "", page.read_text("utf-8"), flags=re.M | re.S)
     for target in LINK.findall(text):
         if not re.match(r"\w+:", target):

@@ -75,7 +75,7 @@ def test_the_configuration_has_what_programs_take_for_granted() -> None:
         assert options[f"CONFIG_{name}"] == "y"
 
 
-# --- boot line and messages of its kernel -----------------------------------------------------
+# --- command line and messages of the guest's kernel --------------------------------------------
 
 
 def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
@@ -87,7 +87,7 @@ def test_only_a_run_with_programs_has_words_for_them(kernel_kit: Kit) -> None:
     start = "time-travel-start=1767225540000000000"
     expected = {start, *(guest.PROGRAM_WORDS if kernel_kit.lets_time_pass else ())}
     assert {*words} - {*plain} == expected
-    # These words of the boot line must follow the word that chooses the clock.
+    # These words of the kernel's command line must follow the word that chooses the clock.
     assert words.index("time-travel=inf-cpu") < words.index(start)
     assert not any("tt-" in word for word in guest.boot_words(kernel_kit, 64, 1, "real", given))
 

@@ -1,4 +1,5 @@
-"""Checks that the published schema is equivalent to the engine's, and repeats no part of it."""
+"""Checks that the published schema is equivalent to the engine's schema, and that it repeats no
+part."""
 
 from __future__ import annotations
 

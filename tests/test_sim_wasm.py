@@ -1,8 +1,8 @@
 """Checks that `tailback-sim` gives the same bytes in WebAssembly as on this machine, alone and with
 real transport stacks.
 
-`make lab` builds the example for WebAssembly, `cargo test` for this machine. `make test-wasm`
-builds the stacks for both.
+`make lab` builds the example for WebAssembly, and `cargo test` builds it for this machine. `make
+test-wasm` builds the stacks for both.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ def _cargo(*, unit: bool) -> list[dict[str, Any]]:
         "CARGO_TARGET_DIR": str(WORK / "build"),
         "CARGO_PROFILE_TEST_OPT_LEVEL": "1",
         "CARGO_PROFILE_TEST_DEBUG": "false",
-        # Allow warnings: tests must catch a mutant, not the compiler's lints.
+        # Allow warnings, because tests must catch a mutant, not the compiler's lints.
         "RUSTFLAGS": "--cap-lints=warn",
     }
     own = {module.package for module in MODULES.values()}

@@ -219,7 +219,8 @@ class Subject:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """Number of sections with each verdict, of those that apply to the algorithm."""
+        """Number of sections with each verdict, counting only sections that apply to the
+        algorithm."""
         return Counter(row.verdict for row in self.rows if row.is_asked)
 
     @cached_property

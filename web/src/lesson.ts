@@ -1,4 +1,4 @@
-// Shows a lesson: the user answers a question before the run is shown.
+// Shows a lesson, in which the user answers a question before the run is shown.
 
 import { button, el } from "./dom";
 import { words } from "./words";

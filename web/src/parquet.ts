@@ -1,5 +1,5 @@
 // Reads the Parquet files that tailback writes: pages of version 1, compressed with Snappy, with
-// plain or dictionary encoding. Files are untrusted: a read beyond the end throws a RangeError, and
+// plain or dictionary encoding. Files are untrusted. A read beyond the end throws a RangeError, and
 // the memory and time for a file are limited.
 
 /** The largest number of bytes in a page, decompressed. */

@@ -399,7 +399,7 @@ pub enum Ready {
     Udp(u16),
     /// The server's standard output contains this text.
     Stdout(String),
-    /// This time has passed since the server was started, in ns.
+    /// This time (in ns) has passed since the server was started.
     After(u64),
 }
 

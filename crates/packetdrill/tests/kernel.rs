@@ -1,5 +1,5 @@
 //! Runs the kernel's scripts, if the kernel's source is available. Compares the verdicts with
-//! `tests/scripts.txt` and `docs/evidence/packetdrill.md`; with `TAILBACK_BLESS=1`, rewrites both
+//! `tests/scripts.txt` and `docs/evidence/packetdrill.md`. With `TAILBACK_BLESS=1`, rewrites both
 //! files. Also tests that a change to any checked packet makes its script fail.
 
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@
 //! such as a defect of the disk, does not change these times. `tailback verify` finds it, because
 //! it reads every file.
 //!
-//! If the catalogue is missing, damaged or outdated, commands take longer, but their results are the
-//! same. Small stores have no catalogue.
+//! If the catalogue is missing, damaged or outdated, commands take longer, but their results are
+//! the same. Small stores have no catalogue.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -130,8 +130,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. Does nothing if the folder no longer exists: the run was
-/// deleted, or was damaged and moved.
+/// Syncs every file and folder of a run. Does nothing if the folder no longer exists, because the
+/// run was deleted, or was damaged and moved.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),

@@ -17,8 +17,8 @@
 //! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this file has its own seal |
 //!
 //! A folder is used only if [`crate::stored`] finds that it is unchanged since it was written.
-//! tailback never deletes a damaged folder: it moves the folder to `runs/.damaged` and repeats the
-//! run.
+//! tailback never deletes a damaged folder. Instead, it moves the folder to `runs/.damaged` and
+//! repeats the run.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -135,7 +135,8 @@ impl Store {
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
         // Meanwhile, another process may move the same damaged run, repeat it and store the result.
-        // So lock the folder and check the run once more: the repeated run must not be moved.
+        // So lock the folder and check the run once more, because the repeated run must not be
+        // moved.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {

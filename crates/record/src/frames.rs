@@ -31,7 +31,7 @@ const STALL_NS: u64 = 150_000_000;
 pub struct FrameRules {
     /// Nominal time between two frames, in ns.
     pub interval_ns: u64,
-    /// A frame is late if it is not complete this long after its capture, in ns.
+    /// A frame is late if it is not complete this long (in ns) after its capture.
     pub deadline_ns: u64,
     /// Number of frames from one key frame to the next. If this is 0, no frame depends on another.
     pub group: u64,

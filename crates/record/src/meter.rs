@@ -145,8 +145,8 @@ impl Meter {
         }
     }
 
-    /// Records every drop and mark, including those of the warm-up, as a row of the series
-    /// `drop.<cause>` or `mark.<cause>`. The row's value is the backlog, in bytes.
+    /// Records every drop and mark, including drops and marks during the warm-up, as a row of the
+    /// series `drop.<cause>` or `mark.<cause>`. The row's value is the backlog, in bytes.
     pub fn record_events(&mut self) {
         self.events = Some(Series::default());
     }

@@ -24,9 +24,9 @@ pub struct Measures {
     pub delivered_bytes: u64,
     /// Payload bytes that arrived at the sender's host. They are counted like `delivered_bytes`.
     pub back_bytes: u64,
-    /// Round-trip times, in ns. For TCP, one sample for each ACK of data that was never
-    /// retransmitted. For other protocols, each value is an estimate: the base RTT plus the
-    /// measured queue delays.
+    /// Round-trip times, in ns. For TCP, each ACK of data that was never retransmitted gives one
+    /// sample. For other protocols, each value is an estimate: the base RTT plus the measured queue
+    /// delays.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,

@@ -8,7 +8,7 @@ use crate::Histogram;
 /// Confidence in the result of a responsiveness test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
-    /// The test was too short: it has too few intervals to average over.
+    /// The test was too short, so it has too few intervals to average over.
     #[default]
     Low,
     /// Goodput or responsiveness was not stable.

@@ -182,7 +182,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of those TCP senders that are also limited by a policer's marks.
+    /// Bytes of the TCP senders that a policer's marks also limit.
     held_by_marks: f64,
 }
 

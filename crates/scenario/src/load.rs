@@ -89,7 +89,7 @@ fn has_known_key(root: &Node) -> bool {
 }
 
 /// Returns the folders of plugins in a scenario's key `with`, each with its position. Returns an
-/// empty list if the key is invalid; loading the scenario then reports the error.
+/// empty list if the key is invalid. Loading the scenario then reports the error.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

@@ -41,7 +41,7 @@ pub struct Request<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The overrides (`--set`), in order. They replace values of the file and of its sweep: an
+    /// The overrides (`--set`), in order. They replace values of the file and of its sweep. An
     /// overridden key is no longer swept.
     pub overrides: &'a [Override],
     /// Number of seeds, if it overrides `sweep.seeds`.

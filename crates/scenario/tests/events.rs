@@ -168,8 +168,8 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
 /// Skip an option that the loader does not allow to change here. If a threshold is a time, the step
 /// must apply to packets that leave the queue.
 const REJECTED: [&str; 1] = ["step.at"];
-/// Options that do not affect the traffic of the test: the queue stays below its limits, and there
-/// are no ACKs, short packets or overload.
+/// Options that do not affect the traffic of the test, because the queue stays below its limits,
+/// and there are no ACKs, short packets or overload.
 const WITHOUT_EFFECT: [&str; 26] = [
     "codel.limit",
     "fq.limit",

@@ -12,8 +12,8 @@ use tailback_record::Outcome;
 
 /// Returns the results of a run: all counters, and the rows of each series.
 fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
-    // Ignore the number of events: a packet that moves from one part to another causes an event in
-    // both parts.
+    // Ignore the number of events, because a packet that moves from one part to another causes an
+    // event in both parts.
     outcome.events = 0;
     let series = std::mem::take(&mut outcome.series);
     let rows = series.rows();

@@ -92,7 +92,7 @@ thread_local! {
 }
 
 /// Stores panics of trials instead of printing them, because these panics are findings. Other
-/// panics, such as those of failed tests, are still printed.
+/// panics, such as panics of failed tests, are still printed.
 pub fn keep_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -229,7 +229,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // Ignore the result: the send fails if the time limit has passed.
+        // Ignore the result, because the send fails if the time limit has passed.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {

@@ -34,8 +34,8 @@ def unknown(
 
 
 SIMILAR = 0.65
-"""How similar a valid name must be to the unknown name, from 0 to 1, for the message to suggest
-it."""
+"""The message suggests a valid name if its similarity to the unknown name, from 0 to 1, is at least
+this number."""
 
 
 def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | None:

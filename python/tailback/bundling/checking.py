@@ -69,7 +69,8 @@ class CheckedBundle:
 
     @property
     def same(self) -> bool:
-        """Whether the check passed: no file is damaged, and all results were reproduced."""
+        """Whether the check passed. It passes if no file is damaged and all results were
+        reproduced."""
         return not self.damaged and not self.differences
 
     def to_dict(self) -> dict[str, Any]:

@@ -107,7 +107,7 @@ def _said(error: BaseException) -> int:
 
 
 def _mended(problem: complaints.Problem) -> complaints.Problem:
-    """Append advice to a message about damaged results that does not end in advice yet."""
+    """If a message about damaged results does not end in advice, append advice to it."""
     if isinstance(problem, str) and complaints.split(problem)[1] is None:
         return f"{problem}; run the scenario again, which repeats damaged runs"
     return problem

@@ -25,8 +25,8 @@ MOST_COLUMNS = 100
 around the caret is printed."""
 
 MOST_LISTED = 80
-"""The length in characters of the longest list of valid names to print together with the nearest
-name."""
+"""The advice lists the other valid names after the nearest name only if the list has at most this
+many characters."""
 
 _VERBS = (
     "add",

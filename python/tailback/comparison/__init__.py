@@ -6,7 +6,7 @@ compared between the baseline and each other variant. Each difference has a conf
 false discovery rate is controlled over all differences together. For this purpose, all differences
 at one sweep point form a family of tests.
 
-`variants` parses requested variants and `run` runs them; `stored` reads stored results. `judging`
+`variants` parses requested variants, and `run` runs them. `stored` reads stored results. `judging`
 then computes the compared quantities and their differences. (A compared quantity is one metric of
 one object at one sweep point, for all variants.) `families` flags differences, and
 `model.Comparison` contains the result. `gate` tests the differences against the `thresholds` of

@@ -311,8 +311,8 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     """Return the estimated number of seeds that could decide a compared quantity, if the true
     difference equals the measured difference."""
     above = [contrast for contrast in sides if contrast.mean > 0]
-    # The verdict "exceeds" needs a difference beyond one limit, "holds" a difference within all
-    # limits.
+    # The verdict "exceeds" needs a difference beyond one limit. The verdict "holds" needs a
+    # difference within all limits.
     counts = [contrast.runs(strict) for contrast in above] or [
         contrast.runs(level) for contrast in sides
     ]

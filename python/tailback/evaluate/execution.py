@@ -21,7 +21,8 @@ from tailback.store.results import Results
 
 @dataclass(frozen=True)
 class Standard:
-    """A suite of sections. Each section has a scenario to run, or no run can decide it."""
+    """A suite of sections. Each section has a scenario to run, unless no run can decide the
+    section."""
 
     suite: str
     kind: Literal["cc", "aqm"]

@@ -32,7 +32,8 @@ VERDICTS: tuple[SectionVerdict, ...] = (
 """The possible verdicts.
 
 `pass` and `fail` are for requirements with a bound, `worse` and `no worse` for comparisons with a
-reference. `undecided` means that more seeds are needed, `not observable` that no run can decide.
+reference. `undecided` means that more seeds are needed. `not observable` means that no run can
+decide the section.
 """
 
 BAD: frozenset[SectionVerdict] = frozenset(("fail", "worse"))

@@ -46,7 +46,7 @@ the same times. Only programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
-"""Words of the boot line for guests with programs.
+"""Words on the kernel's command line for guests with programs.
 
 After 64 consecutive readings of the clock, each further reading takes 2 us. After 1000 calls
 without waiting, each further call also takes 2 us. A program that uses a processor for 1 s is
@@ -70,7 +70,7 @@ LOOK_S = 1.0
 
 HERE = "/proc/self/cwd"
 """The path of the workplace as the kernel's process sees it. It is the same in every run, and has
-no character that is special in the boot line.
+no character that is special on the kernel's command line.
 """
 
 

@@ -326,8 +326,8 @@ def with_modules(chosen: Sequence[str]) -> Kit:
 
 
 def load(folder: Path) -> Kit:
-    """Load the guest kernel in a folder. This function does not check the guest kernel's files;
-    `verify` does."""
+    """Load the guest kernel in a folder. This function does not check the guest kernel's files.
+    `verify` checks them."""
     found = foreign.read_json(folder / MANIFEST, limit=manifests.MAX_BYTES)
     linux, root = folder / "linux", folder / "root"
     known = isinstance(found, dict) and found.get("format") == FORMAT

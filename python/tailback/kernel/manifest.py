@@ -1,7 +1,7 @@
 """Reads and writes the manifests of a guest kernel and of its modules, kit.json and module.json,
 which are untrusted.
 
-Every value is checked before use: parts of a path must be plain names, and hashes must have the
+Every value is checked before use. Parts of a path must be plain names, and hashes must have the
 form of a hash.
 """
 

@@ -13,8 +13,8 @@ from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
 RECIPE = 3
-"""Version of the recipe. Raise it if a change assembles a root of the same packages in another
-way."""
+"""Version of the recipe. Raise it if a change to this package assembles the same packages into a
+different root."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
 """The packages with the programs that the guest runs. Further libraries are dependencies of

@@ -3,8 +3,8 @@
 Harm is computed from the values with and without the competitor. If less is better, as for a time,
 harm is (with - without) / with. If more is better, as for a rate, harm is (without - with) /
 without. Harm compares two results, with and without the competitor, so a single run has no harm. A
-harm of 0 means that nothing was lost, 1 that everything was lost. If harm is negative, the
-competitor helped.
+harm of 0 means that nothing was lost, and a harm of 1 means that everything was lost. If harm is
+negative, the competitor helped.
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ def means_between(
     """Compute the time-weighted mean of a state in each interval between successive times in
     `edges`. The mean is NaN where no sample is valid.
 
-    A sample is valid until the next sample, and the last sample until `end`. If an interval
-    contains only the instant of the last sample, its mean is that value.
+    A sample is valid until the next sample, and the last sample is valid until `end`. If an
+    interval contains only the instant of the last sample, its mean is that value.
     """
     import numpy as np
 

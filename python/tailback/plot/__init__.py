@@ -57,7 +57,7 @@ class Figure:
 
 def _warm_up() -> None:
     """Draw an empty figure while results are read, because the renderer starts slowly."""
-    # Ignore errors here: drawing the real figure reports them.
+    # Ignore errors here, because drawing the real figure reports them.
     with suppress(Exception):
         import vl_convert
 

@@ -186,8 +186,8 @@ class Kind:
     default: str
     """The name of the quantity to draw by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
-    """What the horizontal axis shows. "key" is a key, preferably with numbers, "name" a key,
-    preferably with names, and "quantity" a quantity. With "none", the user cannot choose.
+    """What the horizontal axis shows. "key" means a key, preferably with numbers. "name" means a
+    key, preferably with names. "quantity" means a quantity. With "none", the user cannot choose.
     """
     over_time: bool = False
     up: str = ""

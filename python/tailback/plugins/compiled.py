@@ -35,7 +35,8 @@ _PATH = re.compile(
     r'(?P<top>concat!\s*\(\s*env!\s*\(\s*"CARGO_MANIFEST_DIR"\s*\)\s*,\s*)?'
     r'"(?P<name>[^"\\]*)"\s*[,)\]}]'
 )
-"""The argument of an include macro if it is a literal, alone or after the plugin's folder."""
+"""Matches the argument of an include macro if it is a string literal, alone or after the plugin's
+folder."""
 
 
 def files(folder: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:

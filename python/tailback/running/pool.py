@@ -19,8 +19,8 @@ from tailback.errors import InputError
 T = TypeVar("T")
 
 VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
-"""Environment variable: if a run with plugins does not advance for this many seconds, it is
-abandoned."""
+"""Environment variable with a number of seconds. If a run with plugins does not advance for this
+long, tailback abandons the run."""
 
 PATIENCE_S = 60.0
 """The number of seconds if the variable is not set."""

@@ -375,7 +375,8 @@ class Results:
         missing = [name for name in wanted if name not in known and not name.startswith("class.")]
         if not missing:
             return
-        # Look in all runs of the sweep: a run with another algorithm may have recorded this series.
+        # Look in all runs of the sweep, because a run with another algorithm may have recorded this
+        # series.
         every = frames.series([point.stored for point in self.points])["quantity"].unique()
         for name in missing:
             if name not in every:

@@ -128,4 +128,5 @@ def _type(value: dict[str, Any]) -> str:
 
 
 MOST_WORDS = 8
-"""The most words of a choice that is described in its row. A longer choice gets its own table."""
+"""The largest number of words of a choice that is described in its row. A longer choice gets its
+own table."""

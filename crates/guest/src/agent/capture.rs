@@ -440,7 +440,7 @@ impl Captures {
     }
 
     /// Returns whether the rings might overflow. `packets` is the number of packets that may arrive
-    /// in addition to those that pass the links.
+    /// in addition to the packets that pass the links.
     pub fn fills(&self, packets: u64) -> bool {
         self.watches() && packets as usize > self.room / 8
     }

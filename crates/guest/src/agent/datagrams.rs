@@ -18,7 +18,7 @@ const DATAGRAM_HEADERS: u16 = 8 + 20 + 14;
 
 /// Number of payload bytes that contain the datagram's number and a time in ns. A datagram contains
 /// the time at which it was sent. An echo contains the time at which the request arrived. Every
-/// datagram has at least this payload. Media datagrams are an exception: they contain other
+/// datagram has at least this payload. Media datagrams are an exception, because they contain other
 /// numbers.
 const STAMPED: usize = 16;
 

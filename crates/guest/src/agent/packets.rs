@@ -258,8 +258,8 @@ mod tests {
         }
         packets.left((0, Some(0)), &leaves(10, 25), &captured, &frame);
         packets.arrived(1, &packet(25), &captured, &frame);
-        // The second packet must wait, because an older record may still follow: a drop at time 20
-        // may be detected later.
+        // The second packet must wait, because an older record may still follow. For example, a
+        // drop at time 20 may be detected later.
         packets.write(20).expect("in memory");
         let mut lost = vec![Lost {
             slot: 0,

@@ -26,7 +26,7 @@ use super::tcp::{self, Info};
 pub use turns::Pool;
 use turns::Turns;
 
-/// If a reset has not reached the server after this time, it counts as lost, in ns.
+/// If a reset has not reached the server after this time (in ns), it counts as lost.
 const FORGOTTEN_NS: u64 = 5_000_000_000;
 
 /// The tokens by which the main loop's poll identifies a source's sockets.

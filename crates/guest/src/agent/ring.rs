@@ -131,7 +131,7 @@ impl Ring {
     pub fn drain(&mut self, mut take: impl FnMut(Captured<'_>)) {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
-            // SAFETY: `offset` + SLOT lies within the mapping; the first word of a slot is its
+            // SAFETY: `offset` + SLOT lies within the mapping. The first word of a slot is its
             // status. The status shows whether the kernel or the agent may use the slot. The word
             // is aligned, because slots and blocks are aligned to 64 bytes.
             unsafe {

@@ -193,7 +193,8 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = lines.join("\n") + "\n";
-        // Ignore the result: if the tool stops reading, its error output states the reason.
+        // Ignore the result, because the tool's error output states the reason if the tool stops
+        // reading.
         let _ = stdin.write_all(text.as_bytes());
     }
     let output = child
@@ -230,7 +231,8 @@ pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<Stri
         .spawn()
         .map_err(|e| format!("{program}: {e}"))?;
     if let Some(mut stdin) = child.stdin.take() {
-        // Ignore the result: if the tool stops reading, its error output states the reason.
+        // Ignore the result, because the tool's error output states the reason if the tool stops
+        // reading.
         let _ = stdin.write_all((lines.join("\n") + "\n").as_bytes());
     }
     let output = child

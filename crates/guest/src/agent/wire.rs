@@ -35,7 +35,7 @@ pub struct Wire {
     /// The lost packets that [`Wire::leave`] returns next, if the wire keeps the order only within
     /// a flow.
     overtaken: VecDeque<OnWire>,
-    /// Number of lost packets, including those lost during the warm-up.
+    /// Number of lost packets, including packets lost during the warm-up.
     lost: u64,
 }
 

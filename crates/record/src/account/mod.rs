@@ -80,8 +80,8 @@ reasons! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
     /// Time in ns in the upper bits, and the reason in the lowest bits. Time and reason share a
-    /// field to save memory: a run may have a hundred thousand flows with dozens of reductions
-    /// each.
+    /// field to save memory, because a run may have a hundred thousand flows with dozens of
+    /// reductions each.
     at: u64,
     /// The window before the change, in segments.
     pub from: u32,

@@ -98,7 +98,7 @@ fn definitions() {
     assert!(near(l.delay_ms.p25, 2.0) && near(l.delay_ms.p50, 3.0));
     assert!(near(l.delay_ms.p1, 1.0) && near(l.delay_ms.p75, 3.0));
     assert!(near(l.delay_ms.p99, 9.0) && l.delay_ms.max == Some(9.0));
-    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16; their sum divided by n - 1 = 4
+    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16. Their sum divided by n - 1 = 4
     // is 9.8.
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 

@@ -5,7 +5,7 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound of each size bin, bytes. Larger requests are in one further bin.
+/// Name and upper bound (in bytes) of each size bin. Larger requests are in one further bin.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),

@@ -55,7 +55,7 @@ struct Runs {
 }
 
 /// Reads the events of a sweep point and adds them to its plan. If the plan has errors (`sound` is
-/// false), checks only those parts of events that do not depend on the plan.
+/// false), checks only the parts of events that do not depend on the plan.
 pub(super) fn read(
     tree: &Node,
     plan: &mut Plan,

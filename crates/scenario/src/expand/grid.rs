@@ -204,8 +204,8 @@ fn refused(
         })
         .filter(|problem| !wrong.contains(&problem.span))
         .collect();
-    // Sort the errors to remove repetitions: all flows that inherit a wrong value from [tcp] cause
-    // the same error at the same position.
+    // Sort the errors to remove repetitions, because all flows that inherit a wrong value from
+    // [tcp] cause the same error at the same position.
     problems.sort();
     problems.dedup();
     problems

@@ -43,8 +43,8 @@ pub(super) fn swept(
     all
 }
 
-/// Formats a number as in the file. Adds the unit to a number of packets: "1000" and "1000p" may
-/// mean the same value, which must have one label.
+/// Formats a number as in the file. Adds the unit to a number of packets, because "1000" and
+/// "1000p" may mean the same value, which must have one label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {
         (Toml::String(text), _) => text.clone(),

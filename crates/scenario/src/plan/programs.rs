@@ -311,8 +311,8 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Returns the numbers to read from output files: the kind defines some, and the scenario may add
-/// others.
+/// Returns the numbers to read from output files. The kind defines some of them, and the scenario
+/// may add others.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,

@@ -170,7 +170,8 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
 /// Returns the valid name nearest to `name`, if it is similar enough that the user may have meant
 /// it.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    // Skip very long words: they are not misspelled names, and the comparison takes quadratic time.
+    // Skip very long words, because they are not misspelled names, and the comparison takes
+    // quadratic time.
     if name.is_empty() || name.len() > 64 {
         return None;
     }

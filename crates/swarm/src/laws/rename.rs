@@ -3,7 +3,7 @@
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start
 //! offset, jitter, a queue's drops and a congestion control's phases. The invariant therefore holds
-//! exactly only for scenarios in which the seed has no effect; runs with other seeds show whether
+//! exactly only for scenarios in which the seed has no effect. Runs with other seeds show whether
 //! it has an effect. In all other scenarios, a new name of one flow must not change the start times
 //! of other flows.
 //!

@@ -25,7 +25,8 @@ class ComparisonLayout(NamedTuple):
     """Whether the parameters of a sweep point are columns. If not, each sweep point has its own
     table."""
     full_paths: bool
-    """Whether a column is called `bottleneck.rate` instead of `rate`."""
+    """Whether columns are named by full paths, such as `bottleneck.rate`, instead of short names,
+    such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its number, instead of below the
     number."""

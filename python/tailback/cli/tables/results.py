@@ -127,7 +127,8 @@ class ResultsLayout(NamedTuple):
     """Whether to print the run's only link in the row of the first flow, instead of in a separate
     table."""
     full_paths: bool
-    """Whether a column is called `bottleneck.rate` instead of `rate`."""
+    """Whether columns are named by full paths, such as `bottleneck.rate`, instead of short names,
+    such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its mean, instead of below the mean."""
 

@@ -20,8 +20,8 @@ STEP_S = 0.01
 LINK = "bottleneck"
 
 TCP_HEADER, UDP_HEADER = 66, 42
-"""Number of header bytes in a frame, which `delivered_bytes` does not count, for flows (TCP) and
-for programs (UDP)."""
+"""Number of header bytes in a frame, for flows (TCP) and for programs (UDP). `delivered_bytes` does
+not count these bytes."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")
 NEEDS = ("mode", "phase", "ca_state", *BOUNDS, "undone")
 
 GONE_ON = {"UP": ("UP", "REFILL"), "STARTUP": ("STARTUP",)}
-"""For each state, the states that count as a return to that state. A probe restarts with REFILL."""
+"""For each state, the states that count as a return to that state. A probe restarts with REFILL, so
+REFILL also counts as a return to UP."""
 
 
 def judge(seen: Observed, state: int, word: str) -> Finding:

@@ -1,8 +1,8 @@
 """Makes links that open the scenario of a stored run in the laboratory, tailback's page in the
 browser.
 
-A link contains the whole scenario: JSON, deflated, in base64url, after the `#` of the address.
-`web/src/share.ts` reads the link in the page.
+A link contains the whole scenario after the `#` of the address. The scenario is JSON, which is
+deflated and then encoded in base64url. `web/src/share.ts` reads the link in the page.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ PROGRAMS = {
     **{"sshd": "openssh-server", "tracepath": "iputils-tracepath", "tshark": "tshark"},
     **{"unbound": "unbound", "ITGSend": "d-itg", "ITGRecv": "d-itg", "flent": "flent"},
 }
-"""For each program whose package has another name than the program, the package."""
+"""The package for each program whose package has a different name than the program."""
 
 INTERPRETERS = re.compile(r"(python3|perl|ruby|php|lua)[\d.]*")
 
@@ -42,7 +42,7 @@ LIBRARIES = {
     "libpython3.13.so.1.0": "libpython3.13",
     "libbz2.so.1.0": "libbz2-1.0",
 }
-"""For each library whose package does not follow Debian's naming rule, the package."""
+"""The package for each library whose package name does not follow Debian's rule."""
 
 LOADERS = {
     "ld-linux-x86-64.so.2": "libc6",

@@ -31,8 +31,8 @@ from tailback.kernel.apt import Apt, Deb
 from tailback.kernel.steps import Steps
 
 RECIPE = 1
-"""Version of the recipe. Raise it if a change assembles a root of the same packages in another
-way."""
+"""Version of the recipe. Raise it if a change to this package assembles the same packages into a
+different root."""
 
 FOLDER = "roots"
 MANIFEST = "root.json"

@@ -88,7 +88,7 @@ mod tests {
     use tailback_conformance::testing::{Host, options};
     use tailback_engine::units::Time;
 
-    /// Simulates a sender without a network: in each round trip, one window is acknowledged.
+    /// Simulates a sender without a network. In each round trip, one window is acknowledged.
     #[test]
     fn grows_by_its_increase_and_keeps_beta() {
         let options = options(&ENTRY, &[]);

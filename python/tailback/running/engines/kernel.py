@@ -41,8 +41,8 @@ PACKET_S = 3e-6
 packets. Both are measured values (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
-"""Environment variable: if virtual time does not advance for this many seconds, the guest is
-ended."""
+"""Environment variable with a number of seconds. If virtual time does not advance for this long in
+real time, tailback ends the guest."""
 
 
 @dataclass(frozen=True)

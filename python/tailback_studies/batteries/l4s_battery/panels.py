@@ -114,8 +114,8 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""The first function returns the row of a sweep point, the second its place on the x axis. The
-other entries are the ticks and the title of the x axis."""
+"""The first function returns the row of a sweep point, and the second returns its place on the x
+axis. The other entries are the ticks and the title of the x axis."""
 
 
 _AXES: Mapping[str, _Axes] = {

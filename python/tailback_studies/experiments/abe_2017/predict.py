@@ -30,7 +30,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # Up to one BDP, a round trip takes one RTT and carries x BDP. Above one BDP, it takes x RTTs.
+    # If the window is at most one BDP, a round trip takes one RTT and carries x BDP. If the window
+    # is larger, a round trip takes x RTTs.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 

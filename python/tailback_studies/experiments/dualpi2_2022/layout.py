@@ -3,7 +3,8 @@ published values.
 
 An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
 archive. An overload run counts as two cases: its TCP flows, and its UDP flow. The suffix `_ecn`
-marks the class of the flows with ECN (L on DualPI2), `_nonecn` the class of other flows (C).
+marks the class of the flows with ECN (L on DualPI2). The suffix `_nonecn` marks the class of other
+flows (C).
 """
 
 from __future__ import annotations

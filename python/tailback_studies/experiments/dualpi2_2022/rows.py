@@ -1,4 +1,5 @@
-"""Lists all published and measured values, and those whose errors exceed their goals."""
+"""Lists all published and measured values, and separately the values whose errors exceed
+their goals."""
 
 from __future__ import annotations
 

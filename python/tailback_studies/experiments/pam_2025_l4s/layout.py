@@ -16,8 +16,8 @@ THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
 #: The buffer of `--quick`.
 QUICK_BDP = 2.0
-#: Names of the queues: in the publication, and in our report. The order is the same as in the table
-#: of errors.
+#: Name of each queue in the publication, and its name in our report. The order is the same as in
+#: the table of errors.
 QUEUES: Mapping[str, str] = {
     "FIFO": "FIFO",
     "single_queue_FQ": "step queue",

@@ -131,7 +131,7 @@ def missed(entries: Iterable[PamEntry]) -> list[PamEntry]:
 def noise(columns: Sequence[str], rows: Iterable[PamRow] | None = None) -> Noise | None:
     """Return the median and the 90th percentile of the published standard deviations over trials.
 
-    Rates are relative to the link's rate, round-trip times to their mean.
+    Rates are relative to the link's rate, and round-trip times are relative to their mean.
     """
     wanted = None if rows is None else set(rows)
     sds = [

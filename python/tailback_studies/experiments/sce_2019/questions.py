@@ -92,7 +92,7 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return a text that says how many errors are larger, and how many smaller, with an
+    """Return a text that says how many errors are larger, and how many are smaller, with an
     alternative.
     """
     before, changed = _pair(found, reading)

@@ -1,7 +1,7 @@
 //! Makes a root folder from a container image.
 //!
-//! In a container, programs can write to all files. In the guest, they cannot: the folders of
-//! programs and libraries are mounted read-only. Other small files and folders are copied to
+//! In a container, programs can write to all files. In the guest, they cannot, because the folders
+//! of programs and libraries are mounted read-only. Other small files and folders are copied to
 //! memory, where programs can change them. Large files and folders are also mounted read-only, but
 //! programs can create files next to them.
 

@@ -76,8 +76,8 @@ pub struct Turns {
     opened_for: u64,
     is_connected: bool,
     current: Option<Waiting>,
-    /// Payload of the requests that the client has sent, and that the server has received, in
-    /// bytes.
+    /// Payload, in bytes, of the requests that the client has sent. The next field is the payload
+    /// of the requests that the server has received.
     asked: u64,
     heard: u64,
     /// Whether the client has sent its FIN.

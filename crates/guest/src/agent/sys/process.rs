@@ -47,8 +47,8 @@ impl Child {
     /// (`CLONE_NEW...`). The new process gets only the descriptors of standard input, output and
     /// error.
     ///
-    /// A plain fork would not work: the agent has capture rings mapped, which User-mode Linux does
-    /// not copy correctly.
+    /// A plain fork would not work, because the agent has capture rings mapped, which User-mode
+    /// Linux does not copy correctly.
     pub fn start(
         namespaces: libc::c_int,
         words: &[String],

@@ -56,7 +56,7 @@ struct Entry {
     /// The records of the 5-tuples, in the order of their first packets. The last record is for all
     /// 5-tuples beyond the limit.
     records: Vec<Record>,
-    /// Number of 5-tuples, including those beyond the limit.
+    /// Number of 5-tuples, including 5-tuples beyond the limit.
     tuples: u64,
     bins: Bins,
     /// The TCP connection that has delivered more of the sender's bytes than any other connection,
@@ -212,7 +212,7 @@ impl Taps {
     }
 
     /// Reads everything captured at the hosts. Call this after the links were read. `origin_ns` is
-    /// the start of the run on the captures' clock, and `end_ns` the end of the run.
+    /// the start of the run on the captures' clock, and `end_ns` is the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
@@ -448,8 +448,8 @@ fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program has finished its work: when the last side that is not a server has ended
-/// by itself.
+/// Returns when a program has finished its work. This is the time at which the last side that is
+/// not a server has ended by itself.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();

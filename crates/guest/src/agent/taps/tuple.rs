@@ -126,8 +126,8 @@ impl Tuple {
         other.segments.acknowledged(frame.ack, &frame.sack, at_ns)
     }
 
-    /// Returns whether a TCP connection has ended: whether a FIN or RST has arrived in either
-    /// direction.
+    /// Returns whether a TCP connection has ended, that is, whether a FIN or RST has arrived in
+    /// either direction.
     pub fn is_closed(&self) -> bool {
         self.is_tcp && self.streams.iter().any(|stream| stream.closed)
     }

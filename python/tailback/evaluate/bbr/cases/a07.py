@@ -11,8 +11,8 @@ STARTING = "startup"
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if UP lasts as long as the application's pauses continue, and STARTUP until the run
-    ends."""
+    """Pass if UP lasts as long as the application's pauses continue, and STARTUP lasts until the
+    run ends."""
     trace, event = seen.trace, seen.event_s
     up, after = seen.at_event("UP")
     if up is None or event is None:

@@ -14,7 +14,7 @@ HALF = 0.5
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if bw_shortterm falls immediately, and max_bw after two cycles."""
+    """Pass if bw_shortterm falls immediately, and max_bw falls after two cycles."""
     trace = seen.trace
     since = next((i for i, at in enumerate(trace.times) if at >= CHANGE_S), None)
     if since is None:

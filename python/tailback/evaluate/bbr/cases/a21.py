@@ -11,7 +11,7 @@ SPAN_S = 0.3
 
 
 def bounded_up(trace: StateTrace) -> float | None:
-    """Return the time at which a period of UP begins that lasts more than a round and during which
+    """Return the start of a period of UP that lasts more than a round and during which
     inflight_longterm is set.
     """
     for up in trace.of_state("UP"):
