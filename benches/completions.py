@@ -62,18 +62,19 @@ CASES = (
         "drop-and-back",
         7,
         8.15,
-        "As on `low-and-up`, BBRv3 probes for a higher rate less often than BBRv1.",
+        "As on the path `low-and-up`, BBRv3 probes for a higher rate less often than BBRv1.",
     ),
     Case("black-hole", 10, 6.1),
     Case(
         *("short-to-long", 20, 22.0),
-        "For 5 to 10 s after the RTT has grown, BBR still uses its least RTT of 30 ms, so its "
-        "window stays small. In tailback the queue's limit in bytes stays the same; in the suite "
-        "it grows from 100 to 200 ms of data.",
+        "For 5 to 10 s after the RTT has grown, BBR still uses its old minimum RTT of 30 ms, so "
+        "its window stays small. In tailback, the queue's limit in bytes stays the same. In the "
+        "suite, this limit grows from 100 to 200 ms of data.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
-        "BBR's window follows the least RTT of 2 ms, which is far below the mean RTT. {early}",
+        "BBR computes its window from the minimum RTT of 2 ms, which is far below the mean RTT. "
+        "{early}",
     ),
     Case(
         "wifi-fade",
@@ -91,8 +92,8 @@ HEAD = """\
 {verdict}
 
 `python benches/completions.py --write` runs one flow alone on each named path of C4's test suite
-(draft-huitema-ccwg-c4-test). The table is from {runs} runs of the simulator, with {seeds} seeds for
-each set-up ({date}).
+(draft-huitema-ccwg-c4-test). The table shows the results of {runs} runs of the simulator, with
+{seeds} seeds for each set-up ({date}).
 
 | path | MB | least, s | limit for C4, s | {ccs} |
 |---|--:|--:|--:|{marks}
@@ -100,18 +101,18 @@ each set-up ({date}).
 
 - *Limit for C4* is the largest time that the suite allows for the slowest of 100 runs of C4. The
   suite publishes these limits but no measured times.
-- *Least* is a lower bound. It is the sum of the times for a handshake, for all frames at the full
-  rate, and for the propagation of the last frame.
-- The columns *cubic*, *bbr* and *bbr3* show the median time of all seeds and, in brackets, the
-  worst time. Each time is from the first SYN to the last byte at the receiver. It is **bold** if
-  the worst exceeds C4's limit.
+- *Least* is the shortest possible time. It is the sum of the times for the handshake, for sending
+  all frames at the full rate, and for the propagation of the last frame.
+- The columns *cubic*, *bbr* and *bbr3* show the median completion time over all seeds and, in
+  brackets, the longest time. A completion time begins with the first SYN and ends when the last
+  byte reaches the receiver. A cell is **bold** if the longest time exceeds the limit for C4.
 - *bbr* and *bbr3* are versions 1 and 3 of BBR. C4 itself is not part of tailback.
 
-## Why the times may differ
+# # Why times may differ from those of the suite
 
-The suite runs QUIC in picoquic, and its packets have no Ethernet header. In tailback, TCP sends
-1448 bytes of data in each frame of 1514 bytes. QUIC's handshake also contains the TLS handshake;
-TCP's handshake takes one round trip.
+The suite runs the QUIC stack picoquic, and its packets have no Ethernet header. In tailback, TCP
+sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS handshake,
+while TCP's handshake takes one round trip.
 
 | path | other reasons |
 |---|---|

@@ -41,8 +41,9 @@ MSS, FRAME = 1448, 1514
 HEAD = """\
 # Slow starts over rate, RTT and buffer
 
-HyStart has the least loss. Rapid Start is the fastest and has the most loss. Without a rule that
-ends slow start early, a flow sends twice as much as a path with a deep buffer holds.
+HyStart loses the fewest packets. Rapid Start is the fastest algorithm and loses the most packets.
+If no rule ends slow start early, a flow sends twice as much data as a path with a deep buffer
+holds.
 
 `python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
 that ends slow start. It makes {runs} runs of the simulator, with {seeds} seeds for each set-up. The
@@ -56,13 +57,12 @@ numbers are from 2026-11-26.
 
 - *Overshoot* is the largest amount of data in flight, divided by the sum of the bandwidth-delay
   product and the buffer.
-- *Loss* is the share of the packets that the queue dropped.
-- *Time* is the number of round-trip times until the flow delivers 90 % of the rate during one
-  round-trip time. If the flow does not reach this rate with every seed, the cell is empty. The
-  means in the first table exclude such set-ups.
-- The algorithms are values of the option `slow_start` of `cubic`
-  ([reference](../reference/congestion-controls/cubic.md)).
-  HyStart follows Linux.
+- *Loss* is the share of the flow's packets that the queue dropped.
+- *Time* is the number of round-trip times until the flow's rate, averaged over one round-trip time,
+  reaches 90 % of the link's rate. If the flow does not reach this rate with every seed, the cell is
+  empty. The means in the first table exclude such set-ups.
+- The names of the algorithms are values of `cubic`'s option `slow_start`
+  ([reference](../reference/congestion-controls/cubic.md)). HyStart follows Linux.
 
 ## Every set-up
 

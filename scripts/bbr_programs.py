@@ -31,39 +31,40 @@ HEAD = """\
 # BBR of QUIC stacks
 
 [`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program) runs the test cases in
-the appendix of BBR's draft. This page shows which of these cases the stacks quinn and quiche
-pass. Packets and qlogs can decide only some cases; the last section lists the other cases.
+the appendix of the BBR draft. This page shows which of these cases the stacks quinn and quiche
+pass. tailback can decide only some cases from packets and qlogs. The last section lists the other
+cases.
 
-Both stacks implement BBR. The page also has the verdicts for quinn's CUBIC, which show whether a
-test case detects that a congestion control is not BBR. `python scripts/bbr_programs.py` writes this
-page from the output of the commands below. The commands ran on {date} with the kernel engine and
-three seeds for each case. A case fails if one of its seeds fails.
+Both stacks implement BBR. For comparison, the page also shows the verdicts for quinn's CUBIC. These
+show which test cases detect that a congestion control is not BBR. `python scripts/bbr_programs.py`
+writes this page from the output of the commands below. The commands ran on {date} with the kernel
+engine and three seeds for each case. A case fails if it fails with one of these seeds.
 
 ## What stands out
 """
 
 CAUSES = """\
-The sources of quinn-proto 0.11.19 and quiche 0.30.0 show these causes:
+The sources of quinn-proto 0.11.19 and quiche 0.30.0 show these causes of the failures:
 
 - **The stacks implement older versions of BBR.** quinn's BBR follows version 1 as in Google's
-  QUICHE, and quiche's BBR follows version 2. The draft describes version 3. So a failure shows a
-  difference from the draft, which need not be a bug. For example, quiche's gain in DRAIN differs
-  (A.3).
-- **quinn begins with PROBE_RTT (A.1, A.12).** `is_min_rtt_expired` returns true as long as no
-  PROBE_RTT has taken place. So the first ACK that is not application-limited ends STARTUP. Then
-  PROBE_RTT begins, with a window of `0.75` of the estimated BDP.
-- **quinn does not pace at its rate (A.17).** BBR computes a pacing rate and writes it to the qlog.
-  But quinn's pacer ignores this rate and paces at `1.25` windows per smoothed RTT. So the
-  window alone limits the rate, and behind a policer the window is more than two BDPs.
+  QUICHE, and quiche's BBR follows version 2. The draft describes version 3. Therefore a failure
+  shows a difference from the draft, but not necessarily a bug. For example, quiche uses a gain in
+  DRAIN that differs from the draft's gain (A.3).
+- **quinn begins with PROBE_RTT (A.1, A.12).** quinn's function `is_min_rtt_expired` returns true
+  until a PROBE_RTT has taken place. Therefore the first ACK that is not application-limited ends
+  STARTUP. Then PROBE_RTT begins, with a window of `0.75` times the estimated BDP.
+- **quinn does not pace at BBR's rate (A.17).** quinn's BBR computes a pacing rate and writes it to
+  the qlog. But quinn's pacer ignores this rate and sends `1.25` windows per smoothed RTT. Therefore
+  only the window limits the rate. Behind a policer, this window is more than two BDPs.
 - **PROBE_RTT begins every `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's
-  first PROBE_RTT is at the start of the flow, which is too early for this case. The run ends before
+  first PROBE_RTT is at the start of the flow, which is too early for case A.10. The run ends before
   the second PROBE_RTT.
 - We did not search for the cause of quiche's failure in A.14.
 """
 
 AFTER = """\
-✓ means pass, ? means that the situation of the case did not occur, and – means that the case is not
-observable. The number after **fail** is the measured value.
+✓ means pass, ? means that the situation that the case tests did not occur, and – means that the
+case is not observable. The number after **fail** is the measured value.
 """
 
 

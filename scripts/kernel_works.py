@@ -53,19 +53,20 @@ BESIDE = "**Linux and simulator in the figures**"
 INTRODUCTION = """\
 # Published experiments on Linux
 
-tailback repeats published experiments both in the simulator and on Linux, in virtual time. `python
-scripts/kernel_works.py` prints this page. Most rows are from `reproduce NAME --quick`, whose runs
-are shorter and cover fewer seeds and settings than the page of the experiment. Rows with "every
-seed" are from the full experiment, without `--quick`.
+tailback repeats published experiments both in the simulator and on Linux, in virtual time.
+`python scripts/kernel_works.py` prints this page. Most rows show results of
+`reproduce NAME --quick`. Quick runs are shorter, and there are fewer seeds and settings than on the
+page of the experiment. Rows with "every seed" show results of the full experiment, without
+`--quick`.
 """
 
 ERRORS = """\
 ## Errors and differences
 
-On this page, a value is a number of a publication, such as an entry of a table. Each cell shows the
+On this page, a value is a number in a publication, such as an entry of a table. Each cell shows the
 median and the 90th percentile over all values of one part of an experiment. Errors are relative to
-the published values. If a publication has only figures, only the difference between Linux and the
-simulator is known.
+the published values. If a publication has only figures, the table shows only the difference between
+Linux and the simulator.
 """
 
 HEAD = """\
@@ -73,9 +74,9 @@ HEAD = """\
 |---|---|---|--:|--:|--:|--:|"""
 
 VERSIONS = """\
-In the two experiments on DualPI2 versions of 2019, each part has four rows, one for each quantity.
-A row covers all versions. Each version was run with one seed only, so the differences include
-noise.
+In the two experiments on DualPI2 versions from 2019, each part has four rows, one for each
+quantity. Each row covers all versions of DualPI2. Each version ran with only one seed, so the
+differences include noise.
 """
 
 CRITERIA = """\
@@ -91,14 +92,15 @@ CRITERIA_HEAD = """\
 FIGURES = """\
 ## {name}: difference between Linux and simulator in the figures
 
-For each figure the table compares the values on Linux with those in the simulator, at the same
-frame sizes and seeds.
+For each figure, the table compares the values on Linux with the values in the simulator, with the
+same frame sizes and seeds.
 """
 
 COSTS = """\
 ## Time
 
-The table shows the processor time of all runs. On two idle cores, the runs take half of this time.
+The table shows the total processor time of all runs of an experiment. On two idle cores, the runs
+take half as long.
 """
 
 COSTS_HEAD = """\
@@ -110,22 +112,22 @@ CRITERION = COLUMNS[0]
 
 NOTES = {
     "dctcp-internet-2014": """\
-`dctcp-internet-2014` runs on Linux with `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`. On Linux
-the frame size includes the Ethernet header, so a frame carries a little less payload than in the
-paper.
+On Linux, `dctcp-internet-2014` uses the modules `sch_wred`, `tcp_dctcp_2014` and `tcp_reno_acks`.
+The frame size on Linux includes the Ethernet header, so a frame contains a little less payload than
+in the paper.
 """,
     "dualpi2-2022": """\
-For `dualpi2-2022` the values come from every column of the published files. Some columns have 1st
-percentiles or standard deviations of one-second samples, and some of the published samples are
-shorter than a second. These columns have large errors, which increase the 90th percentiles. The
-simulator paces groups of segments, as GSO did on the hosts of the publication; the kernel engine
-paces single segments. The table has no results with Prague, because Linux has no Prague. The report
-of `reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
+For `dualpi2-2022`, the values come from every column of the published files. Some columns contain
+1st percentiles or standard deviations of one-second samples, but some published samples cover less
+than a second. The errors in these columns are large, and increase the 90th percentiles. The
+simulator paces groups of segments, as GSO did on the publication's hosts; the kernel engine paces
+single segments. The table has no results with Prague, because Linux does not include Prague. The
+report of `reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
 """,
     "dualpi2-2019-wrr": """\
-On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions of 2019, and
-`tcp_dctcp_2014` implements DCTCP as in Linux 3.19. Both engines detect losses as today's TCP does,
-and not as TCP did in 2019.
+On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions from 2019, and
+`tcp_dctcp_2014` implements DCTCP as in Linux 3.19. On both engines, TCP detects losses as in
+today's Linux, and not as in the Linux of 2019.
 """,
 }
 """Notes about the rows of an experiment."""

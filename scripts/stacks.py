@@ -313,10 +313,10 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
     first = TIMERS[0]
     yield "# quinn in the simulator and in the guest\n"
     yield (
-        "One quinn flow competes with one TCP flow, or transfers data alone. The scenarios are "
-        "those of [quic-and-tcp](quic-and-tcp.md), on both engines. The table counts scenarios "
-        "in which the simulator is close to Linux, with exact timers (the default of "
-        "`stacks/quinn`).\n"
+        "A quinn flow competes with a TCP flow, or transfers data alone. Both engines run the "
+        "scenarios of [quic-and-tcp](quic-and-tcp.md). The table counts the scenarios in which "
+        "the simulator's result is close to the result on Linux. Here quinn's timers are exact, "
+        "which is the default of `stacks/quinn`.\n"
     )
     yield "| bottleneck | competing flows: throughput | transfers alone: time within 2% |"
     yield "|---|--:|--:|"
@@ -327,13 +327,14 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
             f"within `{one.half.close_mbit:g} Mbit/s` | {one.near(first)} of {len(errors)} |"
         )
     yield (
-        "\n`python scripts/stacks.py` makes this page. We did not tune the simulator to match "
+        "\n`python scripts/stacks.py` writes this page. We did not tune the simulator to match "
         "these numbers.\n"
     )
     yield f"- **date**: {datetime.now(UTC).date():%-d %B %Y}"
     yield f"- **simulator**: {found[0].version}, {SEEDS} seeds per scenario"
     yield (
-        "- **guest**: Linux, 5 seeds, rounded values from [quic-and-tcp](quic-and-tcp.md) and "
+        "- **guest**: Linux, 5 seeds per scenario, rounded values from "
+        "[quic-and-tcp](quic-and-tcp.md) and "
         "[quic-and-tcp-rtts](quic-and-tcp-rtts.md)"
     )
     yield "- **stack**: `stacks/quinn` with its defaults unless a column says otherwise\n"
@@ -409,20 +410,20 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield row("queue delay, mean and 99th percentile, ms", "beside", delay)
     yield row("CPU time, s", "beside", cpu)
     yield (
-        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
-        "else the machine does.\n"
+        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on the "
+        "machine's other load.\n"
     )
     yield (
-        "If the download runs alone, the 99th percentiles of the queue delay differ. Both engines "
-        "measure the delay of each packet, and their captures show the same delays. The queue is "
-        "longest at the end of slow start, and then it is longer in the simulator. One cause is "
-        "the handshake. In the guest, quinn's asynchronous layer sends the request in a datagram "
-        "of its own, after the end of the handshake, and the server reads several datagrams at "
-        "once. In the simulator, the request shares a datagram with the end of the handshake. So "
-        "the first windows contain different packets, and the receiver delays the ACKs of "
-        "different packets. A copy of `stacks/quinn` that sends the guest's sequence of packets in "
-        "the first round trip removes half of the difference. We do not know the cause of the "
-        "other half. "
+        "If the download runs alone, the 99th percentiles of the queue delay differ between the "
+        "engines. The measurement is not the cause, because packet captures on each engine show "
+        "the same delays. The queue is longest at the end of slow start, and at that time it is "
+        "longer in the simulator. One cause is the handshake. In the guest, quinn's asynchronous "
+        "layer sends the request in a separate datagram after the handshake, and the server reads "
+        "several datagrams at once. In the simulator, the last datagram of the handshake also "
+        "contains the request. Therefore the first windows contain different packets, and the "
+        "receiver delays the ACKs of different packets. We made a copy of `stacks/quinn` that "
+        "sends the guest's sequence of packets in the first round trip. This copy removes half of "
+        "the difference. We do not know the cause of the other half. "
         'Other seeds, `gso = false` and `timers = "tokio"` change the difference little.\n'
     )
 
@@ -465,10 +466,10 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
     yield (
-        "The column ± is half the width of the widest 95 % interval over the seeds, among both "
-        f"engines and both flows. The bottleneck has `{link.rate_mbit} Mbit/s`, and the RTT is "
-        f"`{BBR_RTT_MS} ms`. The phase in which BBR begins to probe for bandwidth follows from the "
-        "seed in the simulator, and from the kernel's random numbers in the guest.\n"
+        "The column ± shows half the width of the widest of four 95 % intervals over the seeds: "
+        f"one for each flow on each engine. The bottleneck has `{link.rate_mbit} Mbit/s`, and the "
+        f"RTT is `{BBR_RTT_MS} ms`. The phase in which BBR begins to probe for bandwidth depends "
+        "on the seed in the simulator, and on the kernel's random numbers in the guest.\n"
     )
     yield (
         "| queue | beside | guest: quinn / TCP, Mbit/s | simulator | ± | difference | "
@@ -523,8 +524,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield f"### Misses {at}\n"
     missed = [m for m in meetings if m.miss(first) > half.close_mbit]
     yield (
-        "The column ± shows half the width of the 95 % interval of the simulator's mean over its "
-        "seeds. This interval does not include the variation between runs of the guest.\n"
+        "The column ± shows half the width of the 95 % interval of the simulator's mean over the "
+        "seeds. This interval does not include the variation between runs in the guest.\n"
     )
     if missed:
         yield from _table(sorted(missed, key=lambda m: -m.miss(first)))
@@ -587,10 +588,11 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
     ]
     yield f"## Why results at {half.link.rate_mbit} Mbit/s differ\n"
     yield (
-        "Most differences are chance. The measured part of a run is "
-        f"`{half.link.seconds - half.link.warmup_s} s`. In this time, a window completes only a "
-        "few cycles from one loss to the next. So the result of a run depends on the start times "
-        f"of the flows, which the seed varies. The table compares {SEEDS} seeds of the simulator "
+        "Most differences are due to chance. The measured part of a run takes "
+        f"`{half.link.seconds - half.link.warmup_s} s`. In this time, a flow goes through only a "
+        f"few cycles from one loss to the next. Therefore the result of a run depends on the "
+        f"start times of the flows, which the seed varies. The table compares {SEEDS} seeds of "
+        f"the simulator "
         f"with the guest and with {SEEDS} other seeds of the simulator.\n"
     )
     close_by = f"scenarios within {half.close_mbit:g} Mbit/s, of {len(own)}"
@@ -608,9 +610,9 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "be. If both engines have the same distribution, this interval contains the mean of "
         f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
-        f"chance it would be outside in about {len(own) / 20:.0f}. The next table shows "
-        "these scenarios. Each of its last columns shows the simulator with one change of the "
-        f"set-up, over {MORE_SEEDS} seeds.\n"
+        f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows "
+        f"these scenarios. Each of the last columns shows the results of the simulator with one "
+        f"change of the set-up, over {MORE_SEEDS} seeds.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
@@ -625,12 +627,13 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
             f"{guest[1]:.1f} | {' | '.join(cells)} |"
         )
     yield (
-        "\nNone of these changes explains all scenarios. We do not know the cause of the "
+        "\nNone of these changes explains the differences in all scenarios. We do not know the "
+        "cause of the "
         "remaining differences. While a drop-tail queue is full, the order in which the packets "
         "of two flows arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine, "
-        "each reading of the clock by a program takes virtual time. This time may change the "
-        "order of packets, and tailback prints a warning about it.\n"
+        "virtual time passes each time a program reads the clock. This may change the order of "
+        "packets, and tailback prints a warning about it.\n"
     )
 
 

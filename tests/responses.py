@@ -261,56 +261,56 @@ SHOWN = {
 PAGE_HEAD = """\
 # Response to the same signals
 
-This page compares how both engines respond to the same losses and marks. `python tests/responses.py
---page` makes it from runs of this version of the simulator and from tables of the kernel engine in
-[tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws). `python
-tests/responses.py` and `python tests/laws.py` write these tables.
+This page compares how TCP senders on both engines respond to the same losses and marks.
+`python tests/responses.py --page` writes this page. It runs the simulator, and reads the results of
+the kernel engine from tables in [tests/response/golden](../../tests/response/golden) and
+[tests/laws](../../tests/laws). `python tests/responses.py` and `python tests/laws.py` write these
+tables.
 
 ## ACK by ACK
 
 Each scenario in [tests/response](../../tests/response) has one flow and a link so fast that no
 queue builds up. The only exception is `spurious-timeout`, in which a burst of other traffic delays
-the flow's packets until its retransmission timer fires. A schedule says which data packets,
-retransmissions included, are marked or lost on the link. In the kernel engine, a special queue
-discipline (`tbsched`) applies the schedule. So both engines lose the same packets. Both engines
-record the sender's state after every ACK and every timer (`record.series = "acks"`). The table
-compares the states row by row: segments acknowledged, window, ssthresh, packets in flight,
-congestion state and, for DCTCP, alpha. ECN is on. Records are compared only where the window,
-ssthresh, the congestion state or alpha changes.
+the flow's packets until the retransmission timer fires. A schedule lists the data packets,
+including retransmissions, that the link marks or loses. On the kernel engine, a special queue
+discipline (`tbsched`) applies the schedule. Therefore both engines mark or lose the same packets.
+Both engines record the sender's state after every ACK and every timer (`record.series = "acks"`).
+The table compares the states row by row: segments acknowledged, window, ssthresh, packets in
+flight, congestion state and, for DCTCP, alpha. ECN is on. The comparison uses only rows in which
+the window, ssthresh, the congestion state or alpha changes.
 
-In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that only the
-sender's response is compared. In the scenarios with random losses and in "Delayed ACKs", the
-receiver follows Linux's default. It delays ACKs once the receive window has stopped growing. The
-short scenarios with random losses end before the window stops growing. In Linux, the amount of data
-that the receiving application leaves in the buffer determines when the window stops growing. The
-simulator does not model this amount. So the traces of "Delayed ACKs" differ between the engines
-after the window has stopped growing. This is a known deviation. On paths with random losses the
-round-trip times are multiples of the kernel engine's clock tick, so that an ACK falls into the same
-jiffy on both engines.
+In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that the
+comparison shows only the sender's response. In the scenarios with random losses and in "Delayed
+ACKs", the receiver follows Linux's default: it delays ACKs once the receive window has stopped
+growing. The scenarios with random losses are short, and end before that moment. On Linux, the
+moment depends on how much data the receiving application leaves in the buffer. The simulator does
+not model this amount of data. Therefore the traces of "Delayed ACKs" differ after the window has
+stopped growing. This is a known deviation. In the scenarios with random losses, the round-trip
+times are multiples of the kernel's clock tick, so that an ACK arrives in the same jiffy on both
+engines.
 """
 
 LAWS_HEAD = """
 ## Response functions
 
-A response function gives the mean number of packets in flight at a rate of losses or marks. The
-table compares the formula's number with those measured in the simulator and on Linux
-([tests/laws.py](../../tests/laws.py)). Either every n-th packet is lost or marked, or each packet
-is lost or marked with the same probability. Both engines lose or mark the same packets. The column
-"±" shows half the width of the 95 % confidence interval of Linux's mean. This interval comes from
-several random choices of the packets to lose or mark. Linux differs from the formulas for these
-reasons:
+A response function gives the mean number of packets in flight for a given rate of losses or marks.
+The table compares the number from the formula with the numbers measured in the simulator and on
+Linux ([tests/laws.py](../../tests/laws.py)). Either every n-th packet is lost or marked, or each
+packet is lost or marked with the same probability. Both engines lose or mark the same packets. The
+column "±" shows half the width of the 95 % confidence interval of Linux's mean. The interval covers
+several random choices of the packets that are lost or marked. Linux differs from the formulas for
+these reasons:
 
-- Reno: ACKs are delayed, and a reduction takes a round trip in which the window does not grow.
-- CUBIC: the curve is flat near the last maximum. Linux rounds the target of the curve to whole
-  segments. So the window reaches the last maximum earlier than on the exact curve, and the next
-  loss comes earlier too. Fast convergence also applies if the window at a loss is only one segment
-  lower than at the last loss.
+- Reno: ACKs are delayed. A reduction takes a round trip, in which the window does not grow.
+- CUBIC: the curve is flat near the last maximum. Linux rounds the curve's target to whole segments.
+  Therefore the window reaches the last maximum earlier than on the exact curve, and the next loss
+  also comes earlier. Fast convergence applies even if the window at a loss is only one segment
+  smaller than at the last loss.
 - DCTCP: windows consist of whole segments. A reduction by alpha W/2 is rounded down to whole
-  segments. A reduction takes a round trip. The reduction also sets to zero the count of
-  acknowledged segments towards the next increase (`tcp_init_cwnd_reduction`). If every n-th
-  packet is marked, the reduction rounds to zero, and the window settles at n/2. Round trips then
-  alternate. In one of them the reduction takes place, and in the next the window grows by one
-  segment.
+  segments. A reduction takes a round trip. The reduction also resets the count of acknowledged
+  segments towards the next increase (`tcp_init_cwnd_reduction`). If every n-th packet is marked,
+  the reduction rounds to zero, and the window settles at n/2. Then every second round trip contains
+  a reduction, and in the other round trips the window grows by one segment.
 """
 
 

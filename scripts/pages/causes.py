@@ -11,8 +11,8 @@ _NO_RESPONSE_TO_CE = (
     "sections switch ECN on."
 )
 _REORDERING = (
-    "QUIC declares a packet lost when the third packet after it is acknowledged (RFC 9002 section "
-    "6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
+    "QUIC declares a packet lost when an ACK arrives for the third packet after it (RFC 9002 "
+    "section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
 )
 _STARTS_LATE = "Of the slow starts, HyStart, which `cubic` has by default, loses least"
 
@@ -52,10 +52,11 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quinn.toml": {
         "7.4": (
             "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits the target of "
-            "CUBIC to one and a half windows, and quinn-proto has no such limit. In this scenario "
-            "the queue makes a round trip take seconds. So the target is far above the window, "
-            "and the window grows by a datagram with each ACK. A copy of quinn-proto with the "
-            "limit loses fewer packets, and quinn with NewReno is no worse than CUBIC."
+            "CUBIC to one and a half windows, and quinn-proto has no such limit. In this "
+            "scenario, the queue is so long that a round trip takes seconds. Therefore the target "
+            "is far above the window, and the window grows by one datagram with each ACK. A copy "
+            "of quinn-proto with the limit loses fewer packets, and quinn with NewReno is no "
+            "worse than CUBIC."
         ),
         "7.7": _REORDERING,
     },
@@ -72,16 +73,17 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             "(`OnRetransmissionTimeout`), but no code calls this function."
         ),
         "7.1-ce": (
-            "the scenario marks every packet. quic-go then concludes that the path mangles ECN, "
-            "and sends no ECT."
+            "the scenario marks every packet. quic-go then concludes that the path corrupts the "
+            "ECN field, and stops sending ECT."
         ),
     },
     "program=scripts/programs/s2n-quic.toml": {
         "5.1.1-timeout": (
             "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
             "congestion (RFC 9002 section 7.6) counts lost packets as one period only if their "
-            "numbers are consecutive. So each probe begins a new period, no period is long "
-            "enough, and the window is not reset. A copy of s2n-quic-core that allows one skipped "
+            "numbers are consecutive. Therefore each probe begins a new period, no period is long "
+            "enough, and the window is never reset. A copy of s2n-quic-core that allows one "
+            "skipped "
             "number within a period passes this section."
         ),
         "7.1-delay": (
@@ -92,8 +94,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with pieces of lost data. In a qlog, many packets are much shorter "
-            "than a datagram, and many are probes."
+            "fills this window with pieces of lost data. According to a qlog, many packets are "
+            "much shorter than a full datagram, and many packets are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -101,10 +103,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ),
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
-            "window's packets are lost, and then restores the window. A qlog shows that quiche "
-            "restores nearly every window. A full FIFO and CoDel drop a smaller share of packets, "
-            'so queues stay full. With `control = "reno"`, which never restores the window, '
-            "frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of `fq_codel` "
+            "window's packets are lost, and then restores the window. A full FIFO and CoDel drop "
+            "a smaller share of packets. A qlog shows that quiche therefore restores nearly every "
+            'window, so queues stay full. With `control = "reno"`, which never restores the '
+            "window, frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of `fq_codel` "
             "stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",

@@ -377,61 +377,64 @@ STACKS_PAGE = "programs.md"
 """The page that summarises the QUIC stacks."""
 
 HEAD = """\
-Which requirements of the standards does an algorithm meet? This page has the verdicts of [`tailback
-evaluate`](../how-to/evaluate.md) for every congestion control and queue of the simulator, and for
-[QUIC stacks](programs.md). `{command}` measured them{quick} on {dates}. Each algorithm and stack
-also has its own page, which begins with the results farthest beyond their bounds. Such a page
-lists the value, scenario and seeds for each section of the standard, and the engine with its
-version. The data are in [league.json]({data}).
+Which requirements of the standards does an algorithm meet? This page shows the verdicts of
+[`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue discipline of
+the simulator, and for [QUIC stacks](programs.md). `{command}` made the measurements{quick} on
+{dates}. Each algorithm and each stack also has its own page, which begins with the results farthest
+beyond their bounds. That page lists the value, scenario and seeds for each section of the standard,
+and the version of the engine. The file [league.json]({data}) contains all values.
 
-A verdict holds for one scenario and one margin. The margin is the largest allowed distance of a
-value from its reference. Where the RFC gives no margin, tailback sets the margin. The verdicts are
-not a ranking.
+A verdict holds for one scenario and one margin. The margin is the largest allowed difference
+between a value and its reference. If the RFC does not state a margin, tailback sets one. The
+verdicts are not a ranking.
 
-In the large tables, ✓ is *pass* or *no worse*, ? is *undecided*, – is *not observable*, and · is
-*not run*. A cell shows the measured value of a section, and links to the section's row on the page
-of the algorithm. Click a heading to sort by the value divided by its bound.
+In the large tables, ✓ means *pass* or *no worse*, ? means *undecided*, – means *not observable*,
+and · means *not run*. Each cell shows the measured value of a section, and links to the section's
+row on the algorithm's page. If you click a heading, the table is sorted by the ratio of value to
+bound.
 """
 
 STACKS_LEAD = """\
-The next table has [QUIC stacks](programs.md). quinn runs in the simulator. The other stacks run on
-Linux in the kernel engine, and are compared with Linux's CUBIC.
+The next table shows [QUIC stacks](programs.md). quinn runs in the simulator. The other stacks run
+on Linux in the kernel engine, where tailback compares them with Linux's CUBIC.
 """
 
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
 quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
-with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) lists all
-values of these stacks. tailback compares [a program](../how-to/evaluate.md#a-program) with CUBIC
-over TCP on the same engine. The kernel engine runs three seeds, so it leaves more sections
-undecided than the simulator.
+with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows all
+values of these stacks. tailback compares each stack, as [a
+program](../how-to/evaluate.md#a-program), with CUBIC over TCP on the same engine. On the kernel
+engine there are only three seeds, so more sections are undecided than in the simulator.
 """
 
 PROBES = """\
 ## Two bounds on the rate under rising loss
 
-By RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per round trip,
-and then wait longer and longer. The section applies to every transport, so tailback applies the
-bound of one packet to QUIC too. RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at
-each probe timeout. The table shows the verdicts for both bounds.
+According to RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per
+round trip, and then wait longer and longer. The section applies to every transport, so tailback
+also requires it of QUIC. But RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at each
+probe timeout. The table shows the verdicts for a bound of one packet and for a bound of two
+packets.
 """
 
 TABLES = {
     "cc": (
         "Congestion controls",
         """\
-*Worse* and *no worse* compare with CUBIC in the same scenario. Sections about other traffic measure
-harm: how much a CUBIC or Reno flow loses beside the congestion control, minus its loss beside a
-second CUBIC or Reno flow. Section numbers are those of RFC 9743. Sections whose names begin with
-nsperf or L4S come [from other sources](../how-to/evaluate.md#parts-of-other-sources). RFC 9331 has
-requirements only for congestion controls that send ECT(1), such as Prague. For all others, the L4S
-sections are shown but not counted.""",
+*Worse* and *no worse* are relative to CUBIC in the same scenario. Sections about other traffic
+measure harm. Harm is how much a CUBIC or Reno flow loses beside the congestion control, minus how
+much it loses beside a second CUBIC or Reno flow. Section numbers are those of RFC 9743. Sections
+whose names begin with nsperf or L4S come [from other
+sources](../how-to/evaluate.md#parts-of-other-sources). The L4S sections follow RFC 9331, whose
+requirements apply only to congestion controls that send ECT(1), such as Prague. For other
+congestion controls, the table shows these sections but does not count them.""",
     ),
     "queue": (
         "Queue disciplines",
         """\
-*Worse* and *no worse* compare with a FIFO of one bandwidth-delay product. Section numbers are those
-of RFC 7928. Sections whose names begin with L4S are for dual queues.""",
+*Worse* and *no worse* are relative to a FIFO of one bandwidth-delay product. Section numbers are
+those of RFC 7928. Sections whose names begin with L4S apply to dual queues.""",
     ),
 }
 

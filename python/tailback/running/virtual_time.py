@@ -275,8 +275,8 @@ QUANTITIES = (
 )
 
 FIRST = """\
-The guests had priority over every other process (SCHED_RR). So host load affects the numbers only
-through caches; guests that share a core also affect each other."""
+The guests had priority over every other process (SCHED_RR). Therefore host load affects the numbers
+only through caches. Guests that share a core also affect each other."""
 
 SHARED = """\
 If the load exceeds the cores, a guest waits for the processor, and this affects the numbers of
@@ -303,20 +303,20 @@ All numbers on this page come from one run of the command above.
 | load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
 | load after the runs in real time | {made.load[1]:.1f} |
 
-The same kernel, agent and scenarios run on both clocks. Virtual time stops while any code computes,
-and jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the
-guest uses the machine's clock. tailback never mixes results of the two engines, because the version
-of the engine `kernel-realtime` ends in `-realtime`.
+The same kernel, agent and scenarios run on both clocks. Virtual time stops while code runs, and
+jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the guest
+uses the machine's clock. tailback never mixes results of the two engines, because the version of
+the engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 
-The table has means over the seeds. For virtual time, brackets show the smallest and the largest
-value among the seeds.
+The table shows means over the seeds. For virtual time, brackets show the smallest and the largest
+value over the seeds.
 
 {cells}
 
-The next table shows by how much real time differs from virtual time, over all rows of the table
-above:
+The next table shows by how much results in real time differ from results in virtual time, over all
+rows of the table above:
 
 | quantity | median, % | at most, % |
 |---|--:|--:|
@@ -326,21 +326,21 @@ above:
 ## What virtual time hides
 
 - **The cost of processing.** Processing a packet in the network stack and the queue takes no
-  virtual time. So neither a busy machine nor a queue discipline with ten times the instructions
-  slows a flow down. The table shows the processor time that a guest needs, boot included (mean over
-  the scenarios):
+  virtual time. Therefore a flow does not become slower on a busy machine, or with a queue
+  discipline that needs ten times as many instructions. The table shows the processor time that a
+  guest needs, including its boot (mean over the scenarios):
 
 | clock | CPU time per simulated second, s |
 |---|--:|
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time a timer fires when it is due. A *slot* is the time that
-  the link needs to send a packet. While packets are queued, one packet leaves in each slot. The
-  table compares the time between two departures with the slot. The data come from the capture of
-  `{timed}`. Times of two slots and more are excluded, because the queue may have been empty. The
-  shaper allows no burst. So the link never makes up for a late departure, and late timers reduce
-  the rate.
+- **Timers that fire late.** In virtual time, a timer fires exactly when it is due. In real time, it
+  fires late. A *slot* is the time that the link needs to send a packet. While packets are queued,
+  one packet should leave in each slot. The table compares the times between two departures with a
+  slot. The data come from the capture of `{timed}`. The table excludes times of two slots and more,
+  because the queue may have been empty. The shaper allows no burst. Therefore the link cannot make
+  up for a late departure, and late timers reduce the rate.
 
 | | virtual | real |
 |---|--:|--:|
@@ -352,18 +352,18 @@ above:
 | rate lost through late timers, % | {lost_virtual:.2f} | {lost_real:.2f} |
 
 - **Batches of the hardware.** The guest has no network card on either clock. Interrupt coalescing,
-  byte queue limits, the card's transmit ring and Wi-Fi aggregation affect no number on this page.
-  You can switch on segmentation and merging of packets, as the next section shows.
+  byte queue limits, a card's transmit ring and Wi-Fi aggregation therefore affect no number on this
+  page. You can switch on segmentation and merging of packets, as the next section shows.
 - **The rest of the machine.** A guest has only one processor. In virtual time, caches and other
   processes on the machine affect no result.
 
 ## With TSO, GSO and GRO
 
 `path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
-`64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and its
-delay counts once. Queue disciplines that split packets (Cake and DualPI2 by default) send more
-packets than entered the queue. If a run has such a queue discipline, tailback prints a warning; do
-not use the delays and drops of this run.
+`64 kB`. The shaper sends such a packet as a whole, the queue marks or drops it as a whole, and it
+counts as one packet in the mean delay. Queue disciplines that split packets (Cake and DualPI2 by
+default) send more packets than entered the queue. If a run has such a queue discipline, tailback
+prints a warning; do not use the delays and drops of this run.
 
 {offloaded}
 """
