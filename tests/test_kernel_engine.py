@@ -316,6 +316,24 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
     assert got[0] == pytest.approx(got[1], rel=0.2 if delack and burst == "tc" else 0.01)
 
 
+def test_a_full_link_is_full_with_offloads(tmp_path: Path) -> None:
+    # The buffer holds four times the bandwidth-delay product, so the link is never idle.
+    text = BASE.replace("10Mbit", "100Mbit").replace("[path]\n", "[path]\noffloads = true\n")
+    text = text.replace('{ aqm = "codel", ecn = true }', '{ aqm = "fifo", limit = "1mb" }')
+    text += '[[flows]]\ncc = "cubic"\n'
+    kernel, sim = both(tmp_path, text)
+    mine, other = kernel["queue"], sim["queue"]
+    assert mine["bytes"] > 5 * 1514 * mine["packets"], "packets consist of several segments"
+    # Each segment becomes a frame with headers of its own.
+    assert mine["utilisation"] > 0.99
+    assert mine["utilisation"] == pytest.approx(other["utilisation"], abs=0.005)
+    # The qdisc counts the same bytes. But the kernel counts segments and not packets.
+    blind, _ = one(tmp_path / "blind", text, record__captures=False)
+    counted = blind["queue"]
+    assert counted["bytes"] == pytest.approx(mine["bytes"], rel=1e-3)
+    assert counted["packets"] == pytest.approx(counted["bytes"] / 1514, rel=0.01)
+
+
 @pytest.mark.parametrize(("count", "probability"), [(4, (0.009, 0.01)), (40, (0.03, 0.2))])
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]

@@ -108,17 +108,21 @@ impl Schedule {
 }
 
 impl LinkTap {
-    fn open(link: &Link, namespaces: &Namespaces, room: usize, snaplen: u32) -> io::Result<Self> {
+    fn open(
+        link: &Link,
+        namespaces: &Namespaces,
+        open_ring: impl Fn(Which) -> io::Result<Ring>,
+    ) -> io::Result<Self> {
         let enter = |n: usize| namespaces.enter(n).map_err(io::Error::other);
         enter(link.namespace)?;
-        let ring = Ring::new(Which::Both, room, snaplen)?;
+        let ring = open_ring(Which::Both)?;
         let out = sys::device_index(&link.device)?;
         let schedule = match link.schedule_namespace {
             None => None,
             Some(namespace) => {
                 enter(namespace)?;
                 Some(ScheduleTap {
-                    ring: Ring::new(Which::Incoming, room, snaplen)?,
+                    ring: open_ring(Which::Incoming)?,
                     schedule: Schedule {
                         marks: link.scheduled_marks.iter().copied().collect(),
                         drops: link.scheduled_drops.iter().copied().collect(),
@@ -134,7 +138,7 @@ impl LinkTap {
                 let kind = link.loss_kind.as_deref();
                 let discipline = kind.and_then(Discipline::named).unwrap_or_default();
                 Some(LossTap {
-                    ring: Ring::new(Which::Both, room, snaplen)?,
+                    ring: open_ring(Which::Both)?,
                     out: sys::device_index("out")?,
                     wire: Wire::new(discipline),
                 })
@@ -259,22 +263,28 @@ impl Captures {
         if !captures.on {
             return Ok(captures);
         }
+        let room = captures.room;
+        let open_ring = |which| Ring::new(which, room, snaplen, job.offloads);
         for link in &job.links {
-            let tap = LinkTap::open(link, namespaces, captures.room, snaplen)?;
+            let tap = LinkTap::open(link, namespaces, open_ring)?;
             captures.links.push(tap);
         }
-        captures.open_senders(job, namespaces, snaplen)?;
+        captures.open_senders(job, namespaces, open_ring)?;
         Ok(captures)
     }
 
-    fn open_senders(&mut self, job: &Job, namespaces: &Namespaces, snaplen: u32) -> io::Result<()> {
+    fn open_senders(
+        &mut self,
+        job: &Job,
+        namespaces: &Namespaces,
+        open_ring: impl Fn(Which) -> io::Result<Ring>,
+    ) -> io::Result<()> {
         let mut senders: Vec<usize> = job.flows.iter().map(|f| f.sender).collect();
         senders.sort_unstable();
         senders.dedup();
         for namespace in senders {
             namespaces.enter(namespace).map_err(io::Error::other)?;
-            self.senders
-                .push(Ring::new(Which::Incoming, self.room, snaplen)?);
+            self.senders.push(open_ring(Which::Incoming)?);
             self.sender_namespaces.push(namespace);
         }
         Ok(())
@@ -647,7 +657,7 @@ impl Lanes<'_> {
             slot: lane,
             tuple: None,
             key: frame.key,
-            len: captured.len,
+            len: captured.wire_len(frame.payload),
             ecn: frame.ecn,
         };
         Some((packet, frame))
@@ -667,7 +677,7 @@ impl Lanes<'_> {
             slot: Packet::tuple_slot(2 * self.count, of.tuple, of.back, frame.ecn),
             tuple: Some(of.tuple),
             key: frame.content_key(captured.bytes),
-            len: captured.len,
+            len: captured.wire_len(frame.payload),
             ecn: frame.ecn,
         }
     }

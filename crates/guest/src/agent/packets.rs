@@ -234,6 +234,7 @@ mod tests {
             device: 0,
             outgoing: false,
             len: 1514,
+            segment: 0,
             bytes: &bytes,
         };
         let segment = super::super::frame::tests::segment();

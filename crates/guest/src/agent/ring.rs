@@ -24,9 +24,18 @@ const SLOTS_IN_BLOCK: usize = BLOCK / SLOT;
 const PACKET_RX_RING: i32 = 5;
 const PACKET_STATISTICS: i32 = 6;
 const PACKET_VERSION: i32 = 10;
+const PACKET_VNET_HDR: i32 = 15;
 const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V2: i32 = 1;
 const STATUS_USER: u32 = 1;
+
+/// Length of the header in front of each frame that describes its offloads (struct virtio_net_hdr),
+/// in bytes. With this header, a slot has 116 bytes for the packet, which is enough for all fields
+/// that [`PROGRAM_SNAPLEN`] names.
+const OFFLOAD_HEADER: usize = 10;
+
+/// Where this header has the payload of each segment of a joined packet (`gso_size`).
+const SEGMENT_AT: usize = 4;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -45,10 +54,26 @@ pub struct Captured<'a> {
     pub device: i32,
     /// Whether the device sent the packet.
     pub outgoing: bool,
-    /// Frame length, in bytes.
+    /// Frame length, in bytes. The headers of a joined packet are counted once.
     pub len: u32,
+    /// Payload of each segment but the last, in bytes, if offloads have joined segments. Otherwise
+    /// 0.
+    pub segment: u16,
     /// The stored first bytes of the packet.
     pub bytes: &'a [u8],
+}
+
+impl Captured<'_> {
+    /// Returns the bytes of a packet's frames on the wire. If offloads have joined segments, each
+    /// segment becomes a frame with headers of its own. Queue disciplines and shapers charge these
+    /// bytes (Linux `qdisc_pkt_len_segs_init`).
+    pub fn wire_len(&self, payload: u32) -> u32 {
+        let segments = match self.segment {
+            0 => 1,
+            segment => payload.div_ceil(u32::from(segment)).max(1),
+        };
+        self.len + (segments - 1) * self.len.saturating_sub(payload)
+    }
 }
 
 /// A ring that captures the packets of a namespace.
@@ -58,6 +83,7 @@ pub struct Ring {
     size: usize,
     slots: usize,
     next: usize,
+    offloads: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,10 +94,13 @@ pub enum Which {
 
 impl Ring {
     /// Opens a ring for `packets` packets in the current namespace. It stores the first `snaplen`
-    /// bytes of each packet.
-    pub fn new(which: Which, packets: usize, snaplen: u32) -> io::Result<Ring> {
+    /// bytes of each packet. `offloads` is whether packets may consist of joined segments.
+    pub fn new(which: Which, packets: usize, snaplen: u32, offloads: bool) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
+        if offloads {
+            socket.set(libc::SOL_PACKET, PACKET_VNET_HDR, &1_i32)?;
+        }
         let filter = [libc::sock_filter {
             code: (libc::BPF_RET | libc::BPF_K) as u16,
             jt: 0,
@@ -116,6 +145,7 @@ impl Ring {
             size,
             slots,
             next: 0,
+            offloads,
         };
         // Bind the socket last. A socket that is bound earlier might capture packets of other
         // namespaces that are being set up.
@@ -152,11 +182,16 @@ impl Ring {
                 let device = word(32 + 4) as i32;
                 let kind = slot.add(32 + 10).read();
                 let kept = (kept as usize).min(SLOT.saturating_sub(start));
+                let segment = match self.offloads {
+                    true => half(start - OFFLOAD_HEADER + SEGMENT_AT),
+                    false => 0,
+                };
                 take(Captured {
                     time_ns,
                     device,
                     outgoing: kind == libc::PACKET_OUTGOING,
                     len,
+                    segment,
                     bytes: std::slice::from_raw_parts(slot.add(start), kept),
                 });
                 fence(Ordering::Release);
@@ -187,5 +222,30 @@ impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping was made in `new`, and nothing refers to it any more.
         unsafe { libc::munmap(self.memory.cast(), self.size) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The bytes on the wire are those of the segments' frames, whether or not the last one is full.
+    #[test]
+    fn each_segment_has_headers_of_its_own() {
+        let wire_len = |payload: u32, segment: u16| {
+            let captured = Captured {
+                time_ns: 0,
+                device: 0,
+                outgoing: false,
+                len: 66 + payload,
+                segment,
+                bytes: &[],
+            };
+            captured.wire_len(payload)
+        };
+        assert_eq!(wire_len(1448, 0), 1514);
+        assert_eq!(wire_len(0, 0), 66);
+        assert_eq!(wire_len(3 * 1448, 1448), 3 * 1514);
+        assert_eq!(wire_len(2 * 1448 + 1, 1448), 2 * 1514 + 67);
     }
 }

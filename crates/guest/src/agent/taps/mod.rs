@@ -136,7 +136,7 @@ impl Taps {
         let room = (RING_PACKETS / hosts.len()).clamp(RING_RANGE.0, RING_RANGE.1);
         for namespace in hosts {
             namespaces.enter(namespace).map_err(io::Error::other)?;
-            let ring = Ring::new(Which::Both, room, PROGRAM_SNAPLEN)?;
+            let ring = Ring::new(Which::Both, room, PROGRAM_SNAPLEN, job.offloads)?;
             self.hosts.push(Host { namespace, ring });
         }
         if job.record.series {
