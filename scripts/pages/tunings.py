@@ -68,8 +68,8 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     part = "" if compared == on else f", of which tailback compared {compared} with the defaults"
     yield (
         f"*The search*: {len(found['candidates'])} candidates in {runs} runs gave a front of {on} "
-        f"points{part}. The columns *unseen seeds* show the mean over the seeds {first} to {last}, "
-        "and half of its 95 % interval."
+        f"points{part}. The columns *unseen seeds* show the mean over the seeds {first} to {last}. "
+        "The number after ± is half the width of the 95 % interval of this mean."
     )
 
 

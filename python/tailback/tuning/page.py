@@ -89,7 +89,7 @@ def _report(tuning: Tuned) -> Report:
             "The front",
             columns,
             cells,
-            f"unseen: mean and half of its 95 % interval over {tuning.unseen_text}. Against "
+            f"unseen: mean over {tuning.unseen_text}, ± half of its 95 % interval. Against "
             "defaults: seed by seed. The answer is better or worse if the 95 % interval of the "
             f"difference excludes 0, or, for a difference without spread, if at least {FEWEST} "
             f"seeds agree; otherwise it is open.{compared}",
