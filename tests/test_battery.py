@@ -15,19 +15,28 @@ import pytest
 from conftest import Tailback
 from synthetic import expand
 from synthetic_battery import base_units, made
+from tailback.comparison.judging import judge
+from tailback.comparison.quantities import select
 from tailback.comparison.variants import Variant, parse
 from tailback.errors import InputError, ScenarioError
+from tailback.report import Text
 from tailback.report.tc import qdisc
 from tailback.running.options import RunOptions
+from tailback.running.spread import shard
 from tailback_studies import batteries
-from tailback_studies.batteries import Part
+from tailback_studies.batteries import Part, side_by_side
 from tailback_studies.batteries.l4s_battery import BATTERY, L4sBattery, cases, measures
 from tailback_studies.batteries.l4s_battery.gather import Gathered
 from tailback_studies.batteries.l4s_battery.measures import Group
-from tailback_studies.batteries.side_by_side import BatteryComparison, run_battery
+from tailback_studies.batteries.side_by_side import (
+    BatteryComparison,
+    SeedRule,
+    run_battery,
+)
 from tailback_studies.experiments import NAMES as EXPERIMENTS
 from tailback_studies.experiments import get as experiment
 from tailback_studies.experiments.versions import Versions
+from tailback_studies.reproduction.experiment import command
 
 PAGE = Path(__file__).parents[1] / "docs/how-to/dualpi2-versions.md"
 FILES = [path for part in BATTERY.parts for path in part.files]
@@ -244,6 +253,91 @@ def small(
         parts=[part],
         base=base,
     )
+
+
+def by_rule(tmp_path: Path, texts: list[str], rule: SeedRule, jobs: int = 2) -> BatteryComparison:
+    """Compare variants on the two sweep points of a part, with short runs."""
+    return run_battery(
+        Small(),
+        parse(texts),
+        RunOptions(out=tmp_path, progress=False, jobs=jobs),
+        parts=["L"],
+        base={"duration": "12s"},
+        rule=rule,
+    )
+
+
+def seeds_of(found: BatteryComparison) -> dict[str, list[int]]:
+    """Return the seeds of each sweep point, by its case."""
+    runs: dict[str, list[int]] = {}
+    for run in found.others[0].results:
+        runs.setdefault(str(run.params["case"]), []).append(run.seed)
+    planned = {str(dict(key)["case"]): seeds for key, seeds in found.others[0].seeds.items()}
+    assert runs == planned
+    return runs
+
+
+def test_points_without_undecided_differences_get_no_more_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Identical runs leave nothing undecided.
+    same = by_rule(tmp_path, ["a", "b"], SeedRule((2, 4)))
+    assert [*seeds_of(same).values()] == [[1, 2], [1, 2]]
+    (how,) = (one for one in Small().report(same).sections if one.id == "how")
+    assert isinstance(how.blocks[0], Text)
+    assert "2 points have 2 seeds, 0 points have 4 seeds" in how.blocks[0].text
+    # No difference is shown to be within so small a threshold, so all seeds are used.
+    monkeypatch.setattr(Small, "thresholds", ("link.utilisation:0.0000001%",))
+    other = by_rule(tmp_path, ["a", "b:flows.L.cc=cubic"], SeedRule((2, 3, 4)))
+    assert {4} <= {len(seeds) for seeds in seeds_of(other).values()}
+
+
+def test_a_point_continues_alone_with_the_runs_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = ["a", "b:bottleneck.queue.step_thresh=2ms"]
+    open_ = ("L", "L 100 ms, C none")
+    levels = []
+
+    def undecided(_made: object, thresholds: object, level: float) -> set[tuple[str, str]]:
+        assert thresholds == L4sBattery.thresholds
+        levels.append(level)
+        return {open_}
+
+    monkeypatch.setattr(side_by_side, "_undecided", undecided)
+    found = by_rule(tmp_path / "rule", texts, SeedRule((2, 3)), jobs=1)
+    assert levels == [pytest.approx(0.025)]
+    assert seeds_of(found) == {"L 5 ms, C none": [1, 2], open_[1]: [1, 2, 3]}
+    again = by_rule(tmp_path / "other", texts, SeedRule((2, 3)), jobs=2)
+    assert again.id == found.id
+    # The runs are those of a comparison with a fixed number of seeds.
+    fixed = small(tmp_path / "fixed", "L", texts, {"duration": "12s"}, seeds=3)
+    ids = {run.run_id for run in fixed.others[0].results}
+    assert {run.run_id for run in found.others[0].results} < ids
+    # A p value is multiplied by the number of tests.
+    once = judge(found.variants, select(Small.metrics))
+    qs = [
+        (first.q, second.q)
+        for one, other in zip(once.cells, found.cells, strict=True)
+        for first, second in zip(one.differences.values(), other.differences.values(), strict=True)
+        if first.q is not None and second.q is not None
+    ]
+    assert qs
+    assert all(q >= first for first, q in qs)
+    assert any(q == pytest.approx(2 * first) for first, q in qs if q < 1)
+
+
+def test_shards_and_experiments_without_versions_have_no_rule(tmp_path: Path) -> None:
+    with shard.using(shard.Shard(1, 2)), pytest.raises(InputError, match="set the number with"):
+        by_rule(tmp_path, ["a", "b"], SeedRule())
+    options = RunOptions(out=tmp_path, progress=False)
+    versions = experiment("dualpi2-2019-wrr")
+    request = versions.request(["1-1"], options, until_decided=True)
+    assert command(versions.name, request).endswith("--part 1-1 --until-decided")
+    with pytest.raises(InputError, match="remove --seeds, --quick and --page"):
+        versions.request(None, options, quick=True, until_decided=True)
+    with pytest.raises(InputError, match="sce-2019 does not compare versions"):
+        experiment("sce-2019").request(None, options, until_decided=True)
 
 
 def quantities(found: BatteryComparison) -> set[tuple[str, str]]:

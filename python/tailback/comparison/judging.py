@@ -21,16 +21,26 @@ from tailback.store.points import Key, point_key
 
 
 def judge(
-    columns: Sequence[VariantResults], wanted: Sequence[Metric], failures: Sequence[str] = ()
+    columns: Sequence[VariantResults],
+    wanted: Sequence[Metric],
+    failures: Sequence[str] = (),
+    looks: int = 1,
 ) -> Comparison:
+    """Compare variants.
+
+    If results decide whether seeds are added, differences are tested up to `looks` times. Every p
+    value is then multiplied by this number (Bonferroni), so that a difference is not flagged merely
+    because it was tested repeatedly.
+    """
     sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []
     for params in columns[0].seeds:
         here = [found.get(params) for found in sides]
         drafts += _cells_of_point(dict(params), columns, here, wanted)
     places = [(i, variant) for i, cell in enumerate(drafts) for variant in cell.differences]
+    ps = [drafts[i].differences[variant].p for i, variant in places]
     qs = false_discovery(
-        [drafts[i].differences[variant].p for i, variant in places],
+        [None if p is None else min(1.0, looks * p) for p in ps],
         [(point_key(drafts[i]), variant) for i, variant in places],
     )
     judged: list[dict[str, Judged]] = [{} for _ in drafts]

@@ -103,10 +103,12 @@ def facts_of(comparison: Comparison) -> Facts:
     durations = sorted({run.summary["duration_s"] for run in runs})
     warmups = sorted({run.summary["warmup_s"] for run in runs})
     versions = dict.fromkeys(f"{v.engine} {v.engine_version}" for v in comparison.variants)
+    seeds = {len(s) for v in comparison.variants for s in v.seeds.values()}
     simulated = "" if any(v.engine in MEASURED for v in comparison.variants) else " simulated"
     return Facts(
         runs=len(runs),
-        seeds=max((len(s) for v in comparison.variants for s in v.seeds.values()), default=0),
+        seeds=max(seeds, default=0),
+        fewest_seeds=min(seeds) if len(seeds) > 1 else 0,
         duration=", ".join(f"{d:g} s{simulated}" for d in durations),
         warmup=", ".join(f"{w:g} s" for w in warmups if w),
         engine=", ".join(versions),

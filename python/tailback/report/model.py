@@ -23,7 +23,7 @@ class Facts:
 
     #: Number of runs.
     runs: int = 0
-    #: Number of seeds of each sweep point.
+    #: Number of seeds of each sweep point. If the number differs, the largest number.
     seeds: int = 0
     #: The simulated time (in seconds) of a run. If the time differs between runs, this is a text.
     duration: str = ""
@@ -35,6 +35,8 @@ class Facts:
     options: Sequence[str] = ()
     #: Differences from the published set-up.
     deviations: Sequence[str] = ()
+    #: Smallest number of seeds of a sweep point. 0 if all sweep points have `seeds` seeds.
+    fewest_seeds: int = 0
     #: Runs that a link next to the figure opens in the laboratory.
     reruns: Sequence[Rerun] = field(default=(), repr=False, compare=False)
 
@@ -47,7 +49,8 @@ class Facts:
     def _known(self) -> list[tuple[str, str]]:
         out: list[tuple[str, str]] = []
         if self.runs:
-            seeds = f", {self.seeds} seed{'s' if self.seeds != 1 else ''} per scenario"
+            number = f"{self.fewest_seeds} to {self.seeds}" if self.fewest_seeds else self.seeds
+            seeds = f", {number} seed{'s' if self.seeds != 1 else ''} per scenario"
             out.append(("runs", f"{self.runs}{seeds if self.seeds else ''}"))
         if self.duration:
             out.append(("duration", self.duration))

@@ -81,6 +81,11 @@ class Battery(Protocol):
         """The compared metrics, such as `link.utilisation` and `class.delay_ms.mean`."""
 
     @property
+    def thresholds(self) -> Sequence[str]:
+        """The thresholds that decide whether a sweep point needs more seeds, in the form of
+        `compare --fail-if`."""
+
+    @property
     def quick(self) -> Mapping[str, object]:
         """Values that a quick run sets, by path."""
 

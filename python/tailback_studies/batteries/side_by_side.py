@@ -1,12 +1,18 @@
 """Runs a set of scenarios on several versions of an algorithm, and compares the versions. The false
 discovery rate is controlled over all differences together.
+
+The number of seeds is fixed, or follows a rule (`SeedRule`). With a rule, every sweep point has a
+few seeds first. The thresholds of the set of scenarios are then tested, as `compare --fail-if`
+tests them. A sweep point without undecided differences gets no more seeds, and all others continue.
+The rule depends only on results, so the number of jobs does not change which runs are made.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -15,14 +21,17 @@ from typing import Any
 from tailback import _native
 from tailback.base import toml
 from tailback.base.names import unknown
+from tailback.comparison import gate
 from tailback.comparison.judging import judge
 from tailback.comparison.model import Comparison, VariantResults
 from tailback.comparison.quantities import select
 from tailback.comparison.run import SEEDS, load_one
+from tailback.comparison.thresholds import Threshold
 from tailback.comparison.variants import Variant, values_of
 from tailback.errors import InputError, RunsFailed, ScenarioError
 from tailback.running import engines, execution
 from tailback.running.options import RunOptions
+from tailback.running.spread import shard
 from tailback.store.points import Key, Swept, key_of
 from tailback.store.results import Results, Run
 from tailback_studies.batteries import Battery, Part, Preset, Row, choose, get
@@ -39,6 +48,20 @@ class BatteryPlace:
     """The swept values of the sweep point, in base units."""
 
 
+@dataclass(frozen=True)
+class SeedRule:
+    """A rule for the number of seeds of a sweep point."""
+
+    looks: Sequence[int] = (5, 10, 20)
+    """The number of seeds at each test. A sweep point stops after a test that leaves none of its
+    differences undecided, and after the last test."""
+
+    @property
+    def level(self) -> float:
+        """The level of each test. The tests divide the level of `compare --fail-if` among them."""
+        return gate.LEVEL / len(self.looks)
+
+
 @dataclass(frozen=True, repr=False)
 class BatteryComparison(Comparison):
     """A comparison of versions on a set of scenarios. The first two parameters of each sweep point
@@ -50,6 +73,8 @@ class BatteryComparison(Comparison):
     quick: bool = field(kw_only=True)
     places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
     """The place of each sweep point, by part and case."""
+    rule: SeedRule | None = field(default=None, kw_only=True)
+    """The rule for the number of seeds. None if every sweep point has the same number."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -93,11 +118,12 @@ def run_battery(
     quick: bool = False,
     metrics: Sequence[str] = (),
     base: Mapping[str, object] | None = None,
+    rule: SeedRule | None = None,
 ) -> BatteryComparison:
     """Run the named parts (default: all) on every variant. The first variant is the baseline.
 
     `presets` and `base` (values by path) apply to all variants. All files are read before the first
-    run, and all errors are reported together.
+    run, and all errors are reported together. With `rule`, `options.seeds` is ignored.
     """
     if len(variants) < 2:
         raise InputError(
@@ -110,41 +136,128 @@ def run_battery(
         engines.get(variant.engine)
     readings = _presets(battery, presets, variants)
     wanted = select([*battery.metrics, *metrics])
-    every = SEEDS if options.seeds is None else options.seeds
-    cases = _read(battery, picked, variants, readings, base or {}, quick, every)
-    flat = [case for each in cases for case in each.loaded]
-    runners = [engines.get(v.engine) for _ in cases for v in variants]
-    failures: list[str] = []
-    try:
-        results = execution.run_loaded(flat, runners, options)
-    except RunsFailed as failed:
-        results, failures = failed.results, failed.failures
-    places: dict[tuple[str, str], BatteryPlace] = {}
-    columns = []
-    for i, variant in enumerate(variants):
-        sweeps = results[i :: len(variants)]
-        points = [
-            _named(battery, case, run, places)
-            for case, sweep in zip(cases, sweeps, strict=True)
-            for run in sweep
-        ]
-        planned: dict[Key, list[int]] = {}
-        for case in cases:
-            for point in case.loaded[i].points:
-                swept = _swept_at(battery, case, point)
-                planned.setdefault(key_of(*swept), []).append(point.seed)
-        digest = hashlib.sha256(" ".join(sweep.id for sweep in sweeps).encode()).hexdigest()[:20]
-        first = sweeps[0]
-        merged = Results(digest, battery.title, first.engine, first.version, [], points, first.root)
-        sets = values_of(variant.sets)
-        columns.append(
-            VariantResults(
-                variant.name, first.engine, first.version, sets, merged, planned, variant.kernel
-            )
+    if rule is not None and shard.chosen() is not None:
+        raise InputError(
+            "--shard: a process does not have the results of other processes, which decide the "
+            "number of seeds; set the number with --seeds"
         )
-    made = judge(columns, wanted, failures)
+    every = SEEDS if options.seeds is None else options.seeds
+    looks = [every] if rule is None else list(rule.looks)
+    ran = _Ran(battery, variants)
+    steps: Steps | None = None
+    for seeds in looks:
+        ran.run(
+            _read(battery, picked, variants, readings, base or {}, quick, seeds, steps), options
+        )
+        made = judge(ran.columns(), wanted, ran.failures, len(looks))
+        if rule is None or ran.failures or seeds == looks[-1]:
+            break
+        steps = ran.steps(_undecided(made, battery.thresholds, rule.level))
+        if not steps:
+            break
     return BatteryComparison(
-        **vars(made), battery=battery, parts=picked, presets=readings, quick=quick, places=places
+        **vars(made),
+        battery=battery,
+        parts=picked,
+        presets=readings,
+        quick=quick,
+        places=ran.places,
+        rule=rule,
+    )
+
+
+Steps = Mapping[tuple[str, str], Sequence[Mapping[str, str]]]
+"""The swept values of some sweep points, by part and file."""
+
+
+class _Ran:
+    """The runs of a comparison so far, by variant and sweep point."""
+
+    def __init__(self, battery: Battery, variants: Sequence[Variant]) -> None:
+        self.battery = battery
+        self.variants = variants
+        self.failures: list[str] = []
+        self.places: dict[tuple[str, str], BatteryPlace] = {}
+        self._labels: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._sweeps: list[list[Results]] = [[] for _ in variants]
+        self._runs: list[dict[Key, list[Run]]] = [{} for _ in variants]
+        self._planned: list[dict[Key, list[int]]] = [{} for _ in variants]
+
+    def run(self, cases: Sequence[BatteryCase], options: RunOptions) -> None:
+        """Run the sweep points of these cases. They replace earlier runs of the same points."""
+        flat = [case.loaded[i] for case in cases for i in range(len(self.variants))]
+        runners = [engines.get(v.engine) for _ in cases for v in self.variants]
+        try:
+            results = execution.run_loaded(flat, runners, options)
+        except RunsFailed as failed:
+            results = failed.results
+            self.failures += failed.failures
+        for i in range(len(self.variants)):
+            planned: dict[Key, list[int]] = {}
+            runs: dict[Key, list[Run]] = {}
+            for case, sweep in zip(cases, results[i :: len(self.variants)], strict=True):
+                self._sweeps[i].append(sweep)
+                for point in case.loaded[i].points:
+                    params, labels = _swept_at(self.battery, case, point)
+                    self._labels[labels["part"], labels["case"]] = point.labels
+                    key = key_of(params, labels)
+                    planned.setdefault(key, []).append(point.seed)
+                    runs.setdefault(key, [])
+                for run in sweep:
+                    named = _named(self.battery, case, run, self.places)
+                    runs[key_of(named.params, named.labels)].append(named)
+            self._planned[i].update(planned)
+            self._runs[i].update(runs)
+
+    def steps(self, points: Collection[tuple[str, str]]) -> Steps:
+        """Return the swept values of these sweep points, as the scenario files write them."""
+        found: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+        for point, labels in self._labels.items():
+            if point in points:
+                found.setdefault((point[0], self.places[point].file), []).append(labels)
+        return found
+
+    def columns(self) -> list[VariantResults]:
+        """Return the results of each variant."""
+        columns = []
+        for variant, sweeps, runs, planned in zip(
+            self.variants, self._sweeps, self._runs, self._planned, strict=True
+        ):
+            digest = hashlib.sha256(" ".join(sweep.id for sweep in sweeps).encode()).hexdigest()
+            first = sweeps[0]
+            merged = Results(
+                digest[:20],
+                self.battery.title,
+                first.engine,
+                first.version,
+                [],
+                [run for of_point in runs.values() for run in of_point],
+                first.root,
+            )
+            sets = values_of(variant.sets)
+            columns.append(
+                VariantResults(
+                    variant.name,
+                    first.engine,
+                    first.version,
+                    sets,
+                    merged,
+                    dict(planned),
+                    variant.kernel,
+                )
+            )
+        return columns
+
+
+def _undecided(
+    made: Comparison, thresholds: Iterable[str], level: float
+) -> frozenset[tuple[str, str]]:
+    """Return the part and case of each sweep point with a difference that the thresholds leave
+    undecided."""
+    parsed = [Threshold.parse(text) for text in thresholds]
+    return frozenset(
+        (str(verdict.cell.params["part"]), str(verdict.cell.params["case"]))
+        for verdict in gate.hold(made, parsed, level).of("unknown")
     )
 
 
@@ -168,7 +281,10 @@ def _read(
     base: Mapping[str, object],
     quick: bool,
     seeds: int,
+    steps: Steps | None,
 ) -> list[BatteryCase]:
+    """Load the scenario files of these parts for each variant. `steps` selects sweep points, and
+    None selects all."""
     tables = {p: tomllib.loads(p.read_text("utf-8")) for part in battery.parts for p in part.files}
     everyone = {name for table in tables.values() for name in _names(table)}
     wrong: dict[str, _native.Diagnostic] = {}
@@ -177,6 +293,8 @@ def _read(
     used: dict[str, set[str]] = {variant.name: set() for variant in variants}
     for part in parts:
         for path in part.files:
+            if steps is not None and (part.name, path.stem) not in steps:
+                continue
             table = tables[path]
             absent = everyone - _names(table)
             common: dict[str, object] = {}
@@ -188,6 +306,9 @@ def _read(
             if quick:
                 keeps = partial(battery.keeps, path.stem, on_kernel=on_kernel)
             sweep = _sweep(table, presets, keeps)
+            if steps is not None:
+                whole = sweep or common.get("sweep") or table.get("sweep", {})
+                sweep = _only(whole, steps[part.name, path.stem])
             if sweep is not None:
                 common["sweep"] = sweep
             if quick:
@@ -266,6 +387,25 @@ def _sweep(
                     rows = [{**row, **more[str(row[path])]} for row in rows]
         zips.append({path: [row[path] for row in rows] for path in rows[0]})
     return {"zip": zips}
+
+
+def _only(sweep: Any, wanted: Sequence[Mapping[str, str]]) -> dict[str, Any] | None:
+    """Return a sweep of the wanted sweep points only. Return `None` if nothing is swept."""
+    axes = _axes(sweep)
+    if not axes:
+        return None
+    rows = [
+        {path: value for step in steps for path, value in step.items()}
+        for steps in itertools.product(*axes)
+    ]
+    chosen = [
+        row
+        for row in rows
+        if any(all(str(row[path]) == labels.get(path) for path in row) for labels in wanted)
+    ]
+    if len(chosen) != len(wanted):
+        raise ValueError(f"{len(wanted)} sweep points are wanted, and {len(chosen)} are found")
+    return {"zip": [{path: [row[path] for row in chosen] for path in chosen[0]}]}
 
 
 def _swept(table: Mapping[str, Any], sweep: Mapping[str, Any] | None) -> set[str]:

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from tailback.report import Table
     from tailback.running.options import RunOptions
 
-SEEDS = 10
-PAGE_SEEDS = 5
+SEEDS = 5
 QUICK_SEEDS = 3
 
 
@@ -114,6 +113,8 @@ class Versions(Experiment):
         default=("1-1", "1h-1h", "1l-1l", "flows", "mixed-rtt", "overload")
     )
 
+    compares_versions = True
+
     def setup_on(self, engine: str) -> list[tuple[str, str, str]]:
         """Return the rows that describe the set-up on an engine."""
         rows = {name: (what, basis) for name, what, basis in self.setup}
@@ -128,6 +129,7 @@ class Versions(Experiment):
         *,
         quick: bool = False,
         page: bool = False,
+        until_decided: bool = False,
     ) -> ReproduceResult:
         """Run the versions over the parts of `l4s-battery`, and write the report, including a
         PDF."""
@@ -137,13 +139,13 @@ class Versions(Experiment):
         from tailback.report.comparison import facts_of
         from tailback.report.tables import setup
         from tailback_studies import batteries
-        from tailback_studies.batteries.side_by_side import run_battery
+        from tailback_studies.batteries.side_by_side import SeedRule, run_battery
         from tailback_studies.reproduction import runs as ran
         from tailback_studies.reproduction.page import Page
 
-        request = self.request(parts, options, quick=quick, page=page)
+        request = self.request(parts, options, quick=quick, page=page, until_decided=until_decided)
         on_kernel = options.engine != "sim"
-        seeds = request.seeds_or(PAGE_SEEDS if page else SEEDS, 1 if on_kernel else QUICK_SEEDS)
+        seeds = request.seeds_or(SEEDS, 1 if on_kernel else QUICK_SEEDS)
         setup_rows = self.setup_on(options.engine)
         comparison = run_battery(
             batteries.get(self.battery),
@@ -160,6 +162,7 @@ class Versions(Experiment):
             presets=self.presets,
             base=self.base,
             quick=quick,
+            rule=SeedRule() if request.until_decided else None,
         )
 
         def where(cell: Cell) -> tuple[str, str]:

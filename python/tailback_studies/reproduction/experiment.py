@@ -63,6 +63,8 @@ class Request:
     page: bool = False
     """Whether to write the page, with all runs that it needs in addition to the publication's own
     parts."""
+    until_decided: bool = False
+    """Whether to add seeds until the differences between versions are decided."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
         """Return the number of seeds that the user requested. Otherwise return `quick` for a quick
@@ -123,6 +125,10 @@ class Experiment(ABC):
     """Whether only the kernel engine can run the experiment. If so, commands that make pages
     without a kernel skip its page."""
 
+    compares_versions: bool = False
+    """Whether the experiment compares versions with each other, so that tests of their differences
+    can decide the number of seeds."""
+
     not_run: Sequence[tuple[str, int | None, str]] = ()
     """The parts of the publication that are not reproduced. Each item has a description, the number
     of rows, and the reason."""
@@ -134,8 +140,20 @@ class Experiment(ABC):
         *,
         quick: bool = False,
         page: bool = False,
+        until_decided: bool = False,
     ) -> Request:
         """Check the user's options. Raise an error for an unknown part."""
+        if until_decided:
+            if not self.compares_versions:
+                raise InputError(
+                    f"--until-decided: {self.name} does not compare versions with each other; "
+                    "set the number of seeds with --seeds"
+                )
+            if page or quick or options.seeds is not None:
+                raise InputError(
+                    "--until-decided: the results decide the number of seeds; remove --seeds, "
+                    "--quick and --page"
+                )
         if page and (parts or quick):
             raise InputError(
                 "--page: the page needs the whole experiment; remove --part and --quick"
@@ -147,6 +165,7 @@ class Experiment(ABC):
             seeds=options.seeds,
             engine=options.engine,
             page=page,
+            until_decided=until_decided,
         )
 
     def folder(self, request: Request) -> str:
@@ -164,6 +183,7 @@ class Experiment(ABC):
         *,
         quick: bool = False,
         page: bool = False,
+        until_decided: bool = False,
     ) -> ReproduceResult:
         """Run these parts of the experiment (default: all), compare the results with the
         publication, and write the report."""
@@ -184,13 +204,14 @@ class Reproduction(Experiment):
         *,
         quick: bool = False,
         page: bool = False,
+        until_decided: bool = False,
     ) -> ReproduceResult:
         """Run these parts of the experiment in one pool, and write the report."""
         from tailback.report import write
         from tailback.running.batch import run_jobs
         from tailback_studies.reproduction import judges
 
-        request = self.request(parts, options, quick=quick, page=page)
+        request = self.request(parts, options, quick=quick, page=page, until_decided=until_decided)
         study = self.study(request)
         flat = [job for group in study.jobs.values() for job in group]
         with warnings.catch_warnings():
@@ -227,6 +248,7 @@ def command(name: str, request: Request) -> str:
         del words[2:]
     words += ["--page"] if request.page else []
     words += ["--quick"] if request.quick else []
+    words += ["--until-decided"] if request.until_decided else []
     words += [f"--seeds {request.seeds}"] if request.seeds is not None else []
     words += [f"--engine {request.engine}"] if request.engine != "sim" else []
     return " ".join(words)

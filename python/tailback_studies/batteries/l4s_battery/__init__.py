@@ -103,6 +103,11 @@ class L4sBattery:
         "run.class_rate_ratio",
         "run.class_window_ratio",
     )
+    thresholds = (
+        "class.rate_mbit.mean:10%",
+        "class.delay_ms.mean:10%",
+        "link.utilisation:10%",
+    )
     quick: Mapping[str, object] = {"duration": "50s"}
     quick_on_kernel: Mapping[str, object] = {"duration": "20s"}
 

@@ -3,7 +3,8 @@ reports."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from tailback.comparison.model import Cell, Judged, VariantResults
 from tailback.comparison.text import difference_text, percent, with_spread_of
@@ -335,5 +336,29 @@ def _how(comparison: BatteryComparison) -> list[str]:
         "packet. Rate, window, utilisation, marks and drops are measured in each second, and their "
         "percentiles use nearest ranks. The first 4 s plus 40 times the largest RTT do not count. "
         "A percentile in a figure is the mean over seeds of the percentiles of the runs.",
+        *_seeds(comparison),
         *how_to_read(comparison),
     ]
+
+
+def _seeds(comparison: BatteryComparison) -> list[str]:
+    """Describe the rule for the number of seeds, and how many sweep points stopped at each test."""
+    if comparison.rule is None:
+        return []
+    looks = comparison.rule.looks
+    counts = Counter(len(seeds) for seeds in comparison.baseline.seeds.values())
+    points = ", ".join(f"{counts[look]} points have {look} seeds" for look in looks)
+    thresholds = ", ".join(code(text) for text in comparison.battery.thresholds)
+    return [
+        f"The results decide the number of seeds of a point. After {_listed(looks)} seeds, each "
+        f"difference is tested against the thresholds {thresholds}, as {code('compare --fail-if')} "
+        f"tests them. Each test has the level {100 * comparison.rule.level:.3g} %. A point gets no "
+        "more seeds if every difference is beyond its threshold or within it. "
+        f"Here, {points}. Because differences are tested up to {len(looks)} times, their p values "
+        f"are multiplied by {len(looks)}. Intervals are not corrected."
+    ]
+
+
+def _listed(looks: Sequence[int]) -> str:
+    *most, last = map(str, looks)
+    return f"{', '.join(most)} and {last}" if most else last
