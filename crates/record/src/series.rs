@@ -1,7 +1,7 @@
 //! Stores the time series and events of a run in long form. Each row is (time, flow, link,
 //! quantity, value).
 
-mod packed;
+pub(crate) mod packed;
 
 use std::sync::Arc;
 

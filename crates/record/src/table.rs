@@ -2,6 +2,7 @@
 //! before they are read.
 
 use std::io::{self, Write};
+use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
-use crate::series::{self, Row};
+use crate::series::{self, Row, packed};
 use crate::{Histogram, Outcome, Series};
 
 /// Schema of `series.parquet`.
@@ -40,6 +41,10 @@ pub const HISTOGRAMS: &str = "message histograms {
 
 /// Number of rows in a row group. A small row group needs little memory to write and to read.
 const GROUP_ROWS: usize = 1 << 20;
+
+/// Largest number of times that all rows of a series are read to write it. The rows are packed, so
+/// they can only be read in the order of recording.
+const READINGS: usize = 4;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
 /// bytes.
@@ -156,11 +161,11 @@ pub fn write_series<W: Write + Send>(
 ) -> Result<u64, ParquetError> {
     let begins = begins(series);
     let all = series.len();
-    // The rows are packed, so they can only be read in the order of recording. Reading them once for
-    // each row group needs less memory than sorting all rows.
+    let parts = parts(series, &begins, GROUP_ROWS);
     let mut group_rows = Vec::new();
-    for first in (0..all).step_by(GROUP_ROWS) {
-        collect(series, &begins, first, &mut group_rows);
+    for (number, first) in (0..all).step_by(GROUP_ROWS).enumerate() {
+        let range = first..all.min(first + GROUP_ROWS);
+        collect_group(series, &begins, parts.get(number), range, &mut group_rows);
         let rows = group_rows.as_slice();
         let key = |row: &Row| &series.keys[row.key as usize];
         let mut group = writer.next_row_group()?;
@@ -186,24 +191,64 @@ fn begins(series: &Series) -> Vec<u32> {
     begins
 }
 
-/// Collects at most [`GROUP_ROWS`] of the rows sorted by series, starting at index `first`. Within
-/// a series, rows are in the order of recording.
-fn collect(series: &Series, begins: &[u32], first: usize, into: &mut Vec<Row>) {
-    let end = series.len().min(first + GROUP_ROWS);
+/// Divides the rows into the row groups of the file, packed and in the order of recording. Returns
+/// nothing for a few row groups, which need less memory if each reads all rows.
+fn parts(series: &Series, begins: &[u32], group_rows: usize) -> Vec<packed::Rows> {
+    let groups = series.len().div_ceil(group_rows);
+    if groups <= READINGS {
+        return Vec::new();
+    }
+    let mut parts = vec![packed::Rows::default(); groups];
+    let mut next = begins.to_vec();
+    for row in series.rows() {
+        let place = &mut next[row.key as usize];
+        parts[*place as usize / group_rows].push(row);
+        *place += 1;
+    }
+    parts
+}
+
+/// Collects the rows of a row group from its part, or from all rows if there is no part.
+fn collect_group(
+    series: &Series,
+    begins: &[u32],
+    part: Option<&packed::Rows>,
+    range: Range<usize>,
+    into: &mut Vec<Row>,
+) {
+    match part {
+        Some(part) => {
+            // The part does not have the rows that a series has in earlier row groups.
+            let first = range.start as u32;
+            let next = begins.iter().map(|&begin| begin.max(first)).collect();
+            collect(part.iter(), next, range, into);
+        }
+        None => collect(series.rows(), begins.to_vec(), range, into),
+    }
+}
+
+/// Collects the rows of a row group, which are the rows at the places `range` of all rows sorted by
+/// series. Within a series, rows are in the order of recording. `rows` are in this order, and `next`
+/// has the place of the first of them of each series.
+fn collect(
+    rows: impl Iterator<Item = Row>,
+    mut next: Vec<u32>,
+    range: Range<usize>,
+    into: &mut Vec<Row>,
+) {
     let nothing = Row {
         key: 0,
         time_ns: 0,
         value: 0.0,
     };
     into.clear();
-    into.resize(end - first, nothing);
-    let mut next = begins.to_vec();
-    for row in series.rows() {
+    into.resize(range.len(), nothing);
+    for row in rows {
         let place = &mut next[row.key as usize];
         let at = *place as usize;
         *place += 1;
-        if (first..end).contains(&at) {
-            into[at - first] = row;
+        if range.contains(&at) {
+            into[at - range.start] = row;
         }
     }
 }

@@ -92,3 +92,40 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
     assert_eq!(limit, same);
     assert!(check(file, SERIES, ROWS).is_err());
 }
+
+/// Many row groups are written from packed parts, and few from all rows. Both must give the rows
+/// sorted by series.
+#[test]
+fn rows_are_sorted_by_series_in_every_row_group() {
+    let mut series = Series::default();
+    let ids = ["a", "b", "c"].map(|flow| series.id(Some(flow), None, "cwnd"));
+    for at in 0..100_u64 {
+        // The second series has twice as many rows as the others, and the last one begins late.
+        series.push(ids[1], at, at as f64);
+        series.push(ids[0], at, -(at as f64));
+        series.push(ids[1], at, 0.5);
+        if at >= 50 {
+            series.push(ids[2], at, 1e300);
+        }
+    }
+    let mut sorted: Vec<Row> = series.rows().collect();
+    sorted.sort_by_key(|row| row.key);
+    let begins = begins(&series);
+    for group_rows in [7, 64, 100, 350, 1000] {
+        let parts = parts(&series, &begins, group_rows);
+        let groups = sorted.len().div_ceil(group_rows);
+        assert_eq!(parts.len(), if groups > READINGS { groups } else { 0 });
+        let (mut found, mut group) = (Vec::new(), Vec::new());
+        for (number, first) in (0..sorted.len()).step_by(group_rows).enumerate() {
+            collect_group(
+                &series,
+                &begins,
+                parts.get(number),
+                first..sorted.len().min(first + group_rows),
+                &mut group,
+            );
+            found.append(&mut group);
+        }
+        assert_eq!(found, sorted, "row groups of {group_rows}");
+    }
+}
