@@ -262,10 +262,10 @@ PAGE_HEAD = """\
 # Response to the same signals
 
 This page compares how TCP senders on both engines respond to the same losses and marks.
-`python tests/responses.py --page` writes this page. It runs the simulator, and reads the results of
-the kernel engine from tables in [tests/response/golden](../../tests/response/golden) and
-[tests/laws](../../tests/laws). `python tests/responses.py` and `python tests/laws.py` write these
-tables.
+`python tests/responses.py --page` writes this page. It shows results of this version of the
+simulator, and reads the results of the kernel engine from tables in
+[tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws).
+`python tests/responses.py` and `python tests/laws.py` write these tables.
 
 ## ACK by ACK
 
@@ -297,7 +297,7 @@ A response function gives the mean number of packets in flight for a given rate 
 The table compares the number from the formula with the numbers measured in the simulator and on
 Linux ([tests/laws.py](../../tests/laws.py)). Either every n-th packet is lost or marked, or each
 packet is lost or marked with the same probability. Both engines lose or mark the same packets. The
-column "±" shows half the width of the 95 % confidence interval of Linux's mean. The interval covers
+column "±" shows half the width of the 95 % interval of Linux's mean. The interval covers
 several random choices of the packets that are lost or marked. Linux differs from the formulas for
 these reasons:
 

@@ -94,8 +94,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with pieces of lost data. According to a qlog, many packets are "
-            "much shorter than a full datagram, and many packets are probes."
+            "fills this window with pieces of lost data. In a qlog, many packets are much shorter "
+            "than a full datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -106,8 +106,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
             "window's packets are lost, and then restores the window. A full FIFO and CoDel drop "
             "a smaller share of packets. A qlog shows that quiche therefore restores nearly every "
             'window, so queues stay full. With `control = "reno"`, which never restores the '
-            "window, frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of `fq_codel` "
-            "stays short."
+            "window, frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of "
+            "`fq_codel` stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },
