@@ -271,15 +271,15 @@ PARTS = {
     "flows": Part(
         "Flows",
         "flows of 1 Mbit/s",
-        "CUBIC flows with an RTT of `20 ms` share a bottleneck of `1 Mbit/s` per flow. Each run "
-        "simulates at least `1 s`.",
+        "CUBIC flows with an RTT of `20 ms` share a bottleneck, whose rate is `1 Mbit/s` times "
+        "the number of flows. Each run simulates at least `1 s`.",
         flows,
     ),
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows cross all links, which have a rate of `1 Gbit/s`. The time is per data "
-        "packet and link.",
+        "Ten CUBIC flows cross all links in turn. Each link has a rate of `1 Gbit/s`. The time is "
+        "per data packet and link.",
         links,
         hops=True,
     ),
@@ -295,7 +295,7 @@ PARTS = {
     "web": Part(
         "Requests",
         "requests a second",
-        "Web traffic, with a new connection for each request, uses two thirds of the link rate.",
+        "Web traffic, with a new connection for each request, uses two thirds of the link's rate.",
         web,
     ),
     "rates": Part(
@@ -444,7 +444,9 @@ def write(found: Mapping[Part, Sequence[Row]], command: str) -> None:
     page = ["# As a scenario grows", "", f"`{command}` writes this page.", ""]
     page += [
         f"The runs were made on {date.today():%d %B %Y} on a machine with {cpu_count()} cores"
-        f" ({processor()}). Each row shows the fastest of three runs."
+        f" ({processor()}). Each row shows the fastest of three runs. The column *peak* shows the"
+        " peak memory of the process. The column *all* shows the CPU time of the whole process. The"
+        " column *set up* shows the CPU time of a run that simulates only a microsecond."
     ]
     page.append("")
     (DOCS / FIGURES).mkdir(exist_ok=True)

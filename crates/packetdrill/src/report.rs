@@ -140,27 +140,27 @@ pub fn json(rows: &[Row], version: Option<&str>) -> Value {
 const HEAD: &str = "\
 # The simulator's TCP, tested by packetdrill scripts
 
-`tailback-packetdrill --kernel --markdown` makes this page from the unmodified scripts of a Linux
-source tree (`tools/testing/selftests/net/packetdrill`), and a test keeps it current. This
-repository does not contain the scripts.
+`tailback-packetdrill --kernel --markdown` prints this page. It runs the unmodified scripts of a
+Linux source tree (`tools/testing/selftests/net/packetdrill`). A test keeps this page
+current. This repository does not contain the scripts.
 
 packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
-do not package packetdrill. `crates/packetdrill` is therefore a small new interpreter of
-packetdrill's language, which drives the simulator's sender and receiver.
+do not include a packetdrill package. Therefore `crates/packetdrill` contains a small new
+interpreter of packetdrill's language, which drives the simulator's sender and receiver.
 
 | compared | not compared |
 |---|---|
 | the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet, because the simulator has no TSO or GRO |
-| SACK blocks, echoed timestamps | the advertised window, the PSH flag |
+| SACK blocks and echoed timestamps | the advertised window and the PSH flag |
 | ECN codepoints, ECE and CWR; with Accurate ECN also the ACE field and the counters of the AccECN option. The interpreter also checks these fields on data segments, with the values that the simulator's receiver would put into an ACK | the option on a SYN-ACK |
 | the ACE field of the SYN, the SYN-ACK and the ACK that ends the handshake, if one end asks for Accurate ECN | other parts of the handshake, because the interpreter itself answers a SYN and never repeats a SYN-ACK |
 | assertions on `tcp_info` | values of `tcp_info` that the simulator does not have; the tables below name these values |
 | | the exchange of FIN, because the interpreter stops where the connection closes |
 
 A *field* is a property of a packet, other than its sequence number, that a script checks. The
-fields are the ECN codepoint, ECN flags, AccECN option, SACK blocks and the echoed timestamp. A
-script *asserts nothing* if it has no assertion on `tcp_info`, names no field, and expects at most
-one packet from the simulator.
+fields are the ECN codepoint, the ECN flags, the AccECN option, the SACK blocks and the echoed
+timestamp. A script *asserts nothing* if it makes no assertion on `tcp_info`, checks no field, and
+expects at most one packet from the simulator.
 ";
 
 fn cell(text: &str) -> String {
