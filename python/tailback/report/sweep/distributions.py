@@ -5,6 +5,7 @@ time of requests by size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -37,6 +38,19 @@ Curve = tuple[str, str, pl.DataFrame]
 """A curve: name of its panel, name of its series, and its steps."""
 
 
+@dataclass(frozen=True)
+class _Outline:
+    """A curve whose histograms have not been read. A large sweep has many more curves than a figure
+    shows."""
+
+    panel: str
+    series: str
+    group: Sequence[Run]
+    """The runs of the sweep point."""
+    quantity: str
+    link: str
+
+
 def figures(
     groups: Sequence[Sequence[Run]], axes: Sequence[SweepAxis], facts: Facts
 ) -> list[Block]:
@@ -58,10 +72,9 @@ def _delays(
         role = Roles(None, None, ())
         names = links[:MOST_COLOURS]
         curves = [
-            ("", name, curve)
+            _Outline("", name, groups[0], "delay_ns", name)
             for name in names
-            for curve in _merged(groups, "delay_ns", name)
-            if curve is not None
+            if _has_delays(groups[0], name)
         ]
         of = "every link"
         series_title = "link"
@@ -69,14 +82,16 @@ def _delays(
         role = most_coloured(axes)
         shown = links[:MOST_LINKS]
         curves = [
-            (
+            _Outline(
                 ", ".join(filter(None, (link if len(links) > 1 else "", role.panel(group[0])))),
                 role.colour.level(group[0]) if role.colour else "",
-                curve,
+                group,
+                "delay_ns",
+                link,
             )
             for link in shown
-            for group, curve in zip(groups, _merged(groups, "delay_ns", link), strict=True)
-            if curve is not None
+            for group in groups
+            if _has_delays(group, link)
         ]
         of = "a link" if len(links) > 1 else "the link"
         of += f", the first {len(shown)} of {len(links)}" if len(links) > len(shown) else ""
@@ -101,20 +116,54 @@ def _classes(
     else:
         role = Roles(None, None, tuple(axes))
         series, series_title = names[:MOST_COLOURS], "class"
-    by_name = {
-        name: _merged(groups, f"delay_ns.{name}", links[name]) for name in names[:MOST_COLOURS]
-    }
     curves = [
-        (role.panel(run := group[0]), role.colour.level(run) if role.colour else name, curve)
-        for number, group in enumerate(groups)
-        for name, merged in by_name.items()
-        if (curve := merged[number]) is not None
+        _Outline(
+            role.panel(run := group[0]),
+            role.colour.level(run) if role.colour else name,
+            group,
+            f"delay_ns.{name}",
+            links[name],
+        )
+        for group in groups
+        for name in names[:MOST_COLOURS]
+        if _class_has_delays(group, name)
     ]
     of = f"class {plain(names[0])}" if len(names) == 1 else "a class"
     says = f"Share of the packets of {of} that waited no longer at its link, seeds together."
     return _cdf(
         "class-delay", "Queue delay by class", curves, role, series, series_title, says, facts
     )
+
+
+def _has_delays(group: Sequence[Run], link: str) -> bool:
+    """Return whether the histogram of a link's delays is not empty. The summary has its mean."""
+    queues = (run.summary["queues"].get(link) for run in group)
+    return any(queue and queue["delay_ms"]["mean"] is not None for queue in queues)
+
+
+def _class_has_delays(group: Sequence[Run], name: str) -> bool:
+    """Return whether the histogram of a class's delays is not empty."""
+    return any(
+        part["name"] == name and part["delay_ms"]["mean"] is not None
+        for run in group
+        for part in run.summary.get("classes") or ()
+    )
+
+
+def _curves(outlines: Sequence[_Outline]) -> list[Curve]:
+    """Read the histograms of curves, and leave out curves without packets."""
+    by_source: dict[tuple[str, str], list[int]] = {}
+    for place, one in enumerate(outlines):
+        by_source.setdefault((one.quantity, one.link), []).append(place)
+    found: dict[int, pl.DataFrame | None] = {}
+    for (quantity, link), places in by_source.items():
+        groups = [outlines[place].group for place in places]
+        found.update(zip(places, _merged(groups, quantity, link), strict=True))
+    return [
+        (one.panel, one.series, curve)
+        for place, one in enumerate(outlines)
+        if (curve := found[place]) is not None
+    ]
 
 
 def _merged(
@@ -129,18 +178,18 @@ def _merged(
 def _cdf(
     name: str,
     title: str,
-    curves: Sequence[Curve],
+    outlines: Sequence[_Outline],
     role: Roles,
     series: Sequence[str],
     series_title: str,
     says: str,
     facts: Facts,
 ) -> ReportFigure | None:
-    if not curves:
-        return None
-    panels = list(dict.fromkeys(panel for panel, _, _ in curves))
+    panels = list(dict.fromkeys(one.panel for one in outlines))
     kept = set(panels[:MOST_PANELS])
-    drawn = [curve for curve in curves if curve[0] in kept]
+    drawn = _curves([one for one in outlines if one.panel in kept])
+    if not drawn:
+        return None
     steps = max(STEPS[0], min(STEPS[1], MOST_ROWS // len(drawn)))
     lines = [(panel, label, _steps(buckets, steps)) for panel, label, buckets in drawn]
     tails = [frame.filter(pl.col("share") >= 0.99)["value"][0] for _, _, frame in lines]
