@@ -140,9 +140,9 @@ pub fn json(rows: &[Row], version: Option<&str>) -> Value {
 const HEAD: &str = "\
 # The simulator's TCP, tested by packetdrill scripts
 
-`tailback-packetdrill --kernel --markdown` prints this page. It runs the unmodified scripts of a
-Linux source tree (`tools/testing/selftests/net/packetdrill`). A test keeps this page
-current. This repository does not contain the scripts.
+`tailback-packetdrill --kernel --markdown` prints this page, and a test keeps it current. The
+command runs the unmodified scripts of a Linux source tree
+(`tools/testing/selftests/net/packetdrill`). This repository does not contain the scripts.
 
 packetdrill can test a TCP in a shared library (`--so_filename`), but the Debian releases used here
 do not include a packetdrill package. Therefore `crates/packetdrill` contains a small new
