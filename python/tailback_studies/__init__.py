@@ -1,8 +1,6 @@
-"""Studies that ship with tailback, which are published experiments, sets of scenarios, and a
-validation.
-
-Studies may use the modules of `tailback` that docs/contributing/studies.md lists. As for studies of
-other packages, the command line finds these studies through the entry point `tailback.studies`.
+"""Studies that are part of tailback: published experiments, sets of scenarios, and a validation.
+Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
+finds these studies, like those of other packages, through the entry point `tailback.studies`.
 """
 
 from __future__ import annotations

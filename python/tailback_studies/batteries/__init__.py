@@ -1,5 +1,5 @@
-"""Sets of scenarios. Running a set with several versions of an algorithm compares the versions.
-Each set is a package.
+"""Sets of scenarios. To compare versions of an algorithm, run a set with each version. Each set is
+a package.
 
 To add a set of scenarios, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
@@ -29,7 +29,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a set of scenarios. All scenarios of a part are of the same kind."""
+    """A part of a set of scenarios. The part consists of scenario files of one kind."""
 
     name: str
     """The name of the part on the command line."""
@@ -46,7 +46,8 @@ class Preset:
     name: str
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
-    """Values by path. Paths of flows that a file does not have are ignored."""
+    """The values that the preset sets, by path. A path is ignored if the scenario file does not
+    have its flow."""
     only: Sequence[str] = ()
     """Names of the parts to which the preset applies. If empty, it applies to all parts."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
@@ -82,7 +83,7 @@ class Battery(Protocol):
 
     @property
     def thresholds(self) -> Sequence[str]:
-        """The thresholds that decide whether a sweep point needs more seeds, in the form of
+        """The thresholds that decide whether a sweep point needs more seeds, written as for
         `compare --fail-if`."""
 
     @property
@@ -117,8 +118,8 @@ def get(name: str) -> Battery:
 
 
 def choose(battery: Battery, words: Sequence[str]) -> list[Part]:
-    """Return the parts that these names or groups select, in the set's order. Without names, return
-    all parts.
+    """Return the parts with these names or groups, in the set's order. Without names, return all
+    parts.
     """
     valid = [word for part in battery.parts for word in (part.group, part.name) if word]
     for word in words:

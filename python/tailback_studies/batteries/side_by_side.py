@@ -1,10 +1,9 @@
 """Runs a set of scenarios on several versions of an algorithm, and compares the versions. The false
-discovery rate is controlled over all differences together.
-
-The number of seeds is fixed, or follows a rule (`SeedRule`). With a rule, every sweep point has a
-few seeds first. The thresholds of the set of scenarios are then tested, as `compare --fail-if`
-tests them. A sweep point without undecided differences gets no more seeds, and all others continue.
-The rule depends only on results, so the number of jobs does not change which runs are made.
+discovery rate is controlled over all differences together. The number of seeds is fixed, or follows
+a rule (`SeedRule`). With a rule, every sweep point first runs with a few seeds. Then the thresholds
+of the set of scenarios are tested, as `compare --fail-if` tests them. If no difference of a sweep
+point is undecided, it gets no more seeds. All other sweep points continue. The rule depends only on
+results, so the number of jobs does not affect which runs are made.
 """
 
 from __future__ import annotations
@@ -53,12 +52,13 @@ class SeedRule:
     """A rule for the number of seeds of a sweep point."""
 
     looks: Sequence[int] = (5, 10, 20)
-    """The number of seeds at each test. A sweep point stops after a test that leaves none of its
-    differences undecided, and after the last test."""
+    """The number of seeds at each test. A sweep point gets no more seeds after a test that decides
+    all of its differences, or after the last test."""
 
     @property
     def level(self) -> float:
-        """The level of each test. The tests divide the level of `compare --fail-if` among them."""
+        """The significance level of each test. It is the level of `compare --fail-if`, divided by
+        the number of tests."""
         return gate.LEVEL / len(self.looks)
 
 
@@ -74,7 +74,7 @@ class BatteryComparison(Comparison):
     places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
     """The place of each sweep point, by part and case."""
     rule: SeedRule | None = field(default=None, kw_only=True)
-    """The rule for the number of seeds. None if every sweep point has the same number."""
+    """The rule for the number of seeds. None if every sweep point has the same number of seeds."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `--json` prints."""
@@ -122,8 +122,8 @@ def run_battery(
 ) -> BatteryComparison:
     """Run the named parts (default: all) on every variant. The first variant is the baseline.
 
-    `presets` and `base` (values by path) apply to all variants. All files are read before the first
-    run, and all errors are reported together. With `rule`, `options.seeds` is ignored.
+    `presets` and `base` (values by path) apply to all variants. All scenario files are read before
+    the first run, and their errors are reported together. With `rule`, `options.seeds` is ignored.
     """
     if len(variants) < 2:
         raise InputError(
@@ -184,7 +184,8 @@ class _Ran:
         self._planned: list[dict[Key, list[int]]] = [{} for _ in variants]
 
     def run(self, cases: Sequence[BatteryCase], options: RunOptions) -> None:
-        """Run the sweep points of these cases. They replace earlier runs of the same points."""
+        """Run the sweep points of these cases. The new runs replace earlier runs of the same
+        points."""
         flat = [case.loaded[i] for case in cases for i in range(len(self.variants))]
         runners = [engines.get(v.engine) for _ in cases for v in self.variants]
         try:

@@ -1,7 +1,8 @@
 """Published experiments. Each experiment is a package.
 
 To add an experiment, write a package whose module has a constant `EXPERIMENT`, and add a line to
-`tailback_studies.STUDIES`. Experiments of other distributions are found through their entry points.
+`tailback_studies.STUDIES`. Experiments in other Python packages are found through the entry points
+of these packages.
 """
 
 from __future__ import annotations

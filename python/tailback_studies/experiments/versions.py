@@ -42,8 +42,7 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
     ),
     "queue": ("the module `sch_dualpi2_2019`", "Linux has none of these versions"),
 }
-"""Rows of the set-up that differ on the kernel engine, and rows that only this engine has, by
-name."""
+"""Rows of the set-up that differ on the kernel engine or exist only there, by name."""
 
 LEAD = (
     "The publication has figures but no numbers. Therefore this page compares the versions with "
@@ -53,7 +52,8 @@ LEAD = (
 
 
 def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
-    """Show median and 90th percentile of the relative differences between versions, by quantity."""
+    """For each quantity, show the median and the 90th percentile of the relative differences
+    between versions."""
     from tailback.report import Table, Value
     from tailback.report.tables import left, right
 
@@ -102,7 +102,8 @@ class Versions(Experiment):
     base: Mapping[str, Any]
     """Values that every version has, by path."""
     setup: Sequence[tuple[str, str, str]]
-    """Rows of the set-up: item, value in these runs, and origin."""
+    """Rows of the set-up. Each row contains an item, its value in these runs, and the source of the
+    value."""
     pairs: Sequence[tuple[str, str]] = ()
     """Pairs of versions to compare in addition to the baseline: a version, and its reference."""
     text: str = ""

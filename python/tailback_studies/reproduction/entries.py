@@ -18,8 +18,8 @@ KINDS = {
 }
 """The kinds of errors.
 
-An error is absolute, or relative to the published value, to the link's rate or to a fair share of
-that rate.
+An error is absolute, or relative to one of these: the published value, the link's rate, or a fair
+share of this rate.
 """
 
 
@@ -33,8 +33,8 @@ class Entry:
     """The measured values, one for each seed."""
 
     def error(self, kind: str) -> float | None:
-        """Return the measured minus the published value. `kind`, one of `KINDS`, says what the
-        difference is divided by."""
+        """Return the measured value minus the published value. `kind` is one of `KINDS` and says
+        what this difference is divided by."""
         return self.cell.relative if kind == "relative" else self.cell.error
 
     def size(self, kind: str) -> float | None:
@@ -53,16 +53,16 @@ class Entry:
 
     @property
     def within(self) -> bool | None:
-        """Whether the error is within the tolerance. None if either is unknown."""
+        """Whether the error is within the tolerance. None if the error or the tolerance is
+        unknown."""
         if self.cell.tolerance is None or self.cell.error is None:
             return None
         return self.cell.status == "pass"
 
     @property
     def chance(self) -> bool:
-        """Whether the published value is in the 95 % prediction interval of one more run.
-
-        The authors made only one run, so an error within this interval may be due to chance.
+        """Whether the published value lies in the 95 % prediction interval of one more run. The
+        authors made only one run, so in this case the error may be due to chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:

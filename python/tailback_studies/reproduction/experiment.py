@@ -1,4 +1,5 @@
-"""Defines experiments, which plan their runs, execute them in one pool, and make a report."""
+"""Defines experiments. An experiment plans its runs, executes them in one pool, and writes a
+report."""
 
 from __future__ import annotations
 
@@ -61,23 +62,21 @@ class Request:
     seeds: int | None
     engine: str
     page: bool = False
-    """Whether to write the page, with all runs that it needs in addition to the publication's own
-    parts."""
+    """Whether to write the page. The page also needs runs that are not part of the publication."""
     until_decided: bool = False
     """Whether to add seeds until the differences between versions are decided."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the number of seeds that the user requested. Otherwise return `quick` for a quick
-        run, and `every` for any other run.
+        """Return the number of seeds that the user requested. If the user requested none, return
+        `quick` for a quick run, and `every` for any other run.
         """
         if self.seeds is not None:
             return self.seeds
         return quick if self.quick and quick is not None else every
 
     def named_part(self, part: str) -> bool:
-        """Return whether to run an optional part.
-
-        It runs if the user names it or requests the page.
+        """Return whether to run an optional part. An optional part runs if the user names it or
+        requests the page.
         """
         return (self.named or self.page) and part in self.parts
 
@@ -122,8 +121,8 @@ class Experiment(ABC):
     """Names of the parts (figures and tables) that can be run separately."""
 
     needs_kernel: bool = False
-    """Whether only the kernel engine can run the experiment. If so, commands that make pages
-    without a kernel skip its page."""
+    """Whether only the kernel engine can run the experiment. If so, commands that write pages
+    without a kernel skip this experiment."""
 
     compares_versions: bool = False
     """Whether the experiment compares versions with each other, so that tests of their differences
@@ -169,8 +168,8 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Return the folder of the report. Reports of single parts or of another engine have other
-        folders, so that they do not replace the whole report."""
+        """Return the folder of the report. Reports of single parts and of other engines have other
+        folders, so that they do not overwrite the report of the whole experiment."""
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)
         return "-".join((self.name, *(() if whole else request.parts), *engine))
@@ -258,8 +257,7 @@ def compared_cells(
     cells: Iterable[Compared], place: Callable[[Compared], Sequence[str]]
 ) -> list[dict[str, Any]]:
     """Return the values of a comparison as objects of `reproduce --json`, without published values.
-
-    A value's id consists of the parts that `place` returns and the name of the variant.
+    A value's id consists of the name of the variant and of the parts that `place` returns.
     """
     return [
         {
@@ -277,8 +275,8 @@ def compared_cells(
 
 
 ALL_CELLS = "all-cells.csv"
-"""The file with every measured value and its coordinates. The report's cells.csv has no
-coordinates."""
+"""The file with every measured value and its coordinates in the publication. The report's cells.csv
+has no coordinates."""
 
 
 def all_cells(cells: Sequence[Mapping[str, Any]]) -> str:

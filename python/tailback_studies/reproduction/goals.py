@@ -83,7 +83,7 @@ class ErrorsVerdict:
 
     @property
     def holds(self) -> bool:
-        """Whether median and 90th percentile are within their limits."""
+        """Whether the median and the 90th percentile are within their limits."""
         return self.median <= self.goal.median and self.p90 <= self.goal.p90
 
     def row(self, entries: Iterable[Entry]) -> dict[str, Any]:
@@ -106,8 +106,8 @@ class CellsVerdict:
     cells: int
     within: int
     chance: int
-    """Number of misses that chance in the single published run can explain. They are still counted
-    as misses."""
+    """Number of misses that may be due to chance, because the publication has only one run. They
+    still count as misses."""
     median: float
     worst: float
 
@@ -171,15 +171,15 @@ def with_tolerances(goals: Sequence[CellsWithin[E]], entries: Iterable[E]) -> li
 def summary(
     entries: Sequence[Entry], verdicts: Iterable[ErrorsVerdict | CellsVerdict]
 ) -> list[dict[str, Any]]:
-    """Return the summary of `reproduce --json`. The quantities come first, then the groups with a
-    goal."""
+    """Return the summary of `reproduce --json`. Rows for quantities come first, then rows for the
+    groups of values with a goal."""
     rows = summarise([entry.cell for entry in entries])
     return rows + [verdict.row(entries) for verdict in verdicts]
 
 
 def counted_row(name: str, holds: Sequence[bool]) -> dict[str, Any]:
-    """Return a row of the summary that counts how many conditions hold. Its numbers about errors
-    are empty."""
+    """Return a row of the summary that counts how many conditions hold. The row's error columns are
+    empty."""
     within = sum(holds)
     held = {"within": within, "holds": within == len(holds)}
     return {**errors(name, []), "cells": len(holds), **held}

@@ -2,8 +2,8 @@
 such file.
 
 The page docs/evidence/trust.md is made from these files. The column `within` counts the values
-within the limit. `within_or_chance` also counts values that exceed the limit by an amount that
-chance explains. This column is empty with fewer than five seeds.
+within the limit. The column `within_or_chance` also counts values that may exceed the limit by
+chance. It is empty if there are fewer than five seeds.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of published values: the differences between values that repeat one experiment."""
+    """The noise of published values. It is computed from the differences between values that repeat
+    the same experiment."""
 
     cells: int
     median: float
@@ -32,7 +33,7 @@ class Noise:
 
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """A row of goals.csv: the errors of a group of values. Unknown numbers are None."""
+    """A row of goals.csv, with the errors of a group of values. Unknown numbers are None."""
 
     judge: str
     """The criterion, as text."""
@@ -46,8 +47,8 @@ class Judge:
     within: int | None = None
     """Number of values within the limit."""
     within_or_chance: int | None = None
-    """Number of values that are within the limit, or outside only because of noise. Counting these
-    values needs five seeds."""
+    """Number of values that are within the limit, or outside the limit only because of noise. None
+    if there are fewer than five seeds."""
     blind: int = 0
     """Number of held-out values, which were not used until the set-up was frozen."""
     blind_median: float | None = None

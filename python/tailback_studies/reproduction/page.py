@@ -1,4 +1,4 @@
-"""Makes a page of docs with the result of an experiment, the command and the revision."""
+"""Makes a documentation page with the result of an experiment, the command and the revision."""
 
 from __future__ import annotations
 
@@ -40,10 +40,9 @@ class Page:
         return to_markdown(report)
 
     def with_figure(self, report: Report) -> Page:
-        """Return the page, with the report's opening figure if it has no other figure.
-
-        Leave out the line that describes the figure's runs, because readers could think that it
-        describes the runs of the whole page.
+        """Return the page. If the page has no figure, add the report's opening figure. Leave out
+        the line that describes the figure's runs, because it could seem to describe the runs of the
+        whole page.
         """
         figure = report.opening()
         blocks = (block for section in self.sections for block in section.blocks)

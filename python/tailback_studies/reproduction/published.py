@@ -1,9 +1,9 @@
-"""Writes a page of docs/evidence. The page describes an experiment in a few hundred words, and its
-complete results are stored as data.
+"""Writes a page of docs/evidence. The page describes an experiment in a few hundred words. A data
+file beside the page contains the complete results.
 
 The documentation site shows the data as sortable tables.
 
-The page and the data are made from the long page that `reproduce --page` and `validate` write
+The page and the data file are made from the long page that `reproduce --page` and `validate` write
 beside their reports."""
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from tailback_studies.reproduction.judges import FILE, Judge, from_csv
 from tailback_studies.reproduction.shown import size
 
 MAX_WORDS = 800
-"""Largest number of words of a short page. Everything else is on the page of the results."""
+"""Largest number of words of a short page. The page with the complete results shows everything
+else."""
 
 OPENING = "Figure"
 """Title of the section with the opening figure of a page."""
 
 CLAIMS = "Conclusions"
-"""Title of the section with the conclusions of the publication. It comes before the criteria of a
-page."""
+"""Title of the section with the conclusions of the publication. A short page shows this section
+before the criteria."""
 
 OVERVIEW = "Errors by queue and competitor"
-"""Title of a section. The first table of this section comes after the criteria of a page."""
+"""Title of a section. A short page shows the first table of this section after the criteria."""
 
 SIDE_BY_SIDE = "Side by side"
 """Title of the section with the measurements of both engines. A short page includes this
@@ -43,8 +44,8 @@ RESULTS = "-all.results.json"
 """End of the name of the file with the complete results."""
 
 MAX_FACT_WORDS = 20
-"""Largest number of words of a fact on the short page. Longer facts are only on the page of the
-results."""
+"""Largest number of words of a fact on the short page. Only the page with the complete results
+shows longer facts."""
 
 WORST = 5
 """Number of rows of a table of misses."""
@@ -56,7 +57,7 @@ LONGEST = 15
 """Largest number of rows of a table on the short page."""
 
 FEWEST = 4
-"""Smallest number of rows of a shortened table. A table with fewer rows is left out."""
+"""Smallest number of rows of a shortened table. If fewer rows fit, the table is left out."""
 
 _FACT = re.compile(r"- \*\*([^*]+)\*\*: (.*)")
 _FIGURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
@@ -244,8 +245,8 @@ def _count(text: str) -> int:
 
 
 def _counted(judges: Sequence[Judge]) -> str:
-    """Return how many criteria are met, how many single errors are within the limits, and how many
-    values were held out."""
+    """Return a text that says how many criteria are met, how many errors are within their limits,
+    and how many values were held out."""
     holding = sum(judge.holds for judge in judges)
     counted = [judge for judge in judges if judge.within is not None]
     within = sum(judge.within or 0 for judge in counted)

@@ -35,8 +35,8 @@ class Reading(Generic[V, S]):
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """Return the values that a reading affects, as measured with the set-up and with the
-    reading."""
+    """Return the values that a reading affects: first as measured with the set-up, then as measured
+    with the reading."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

@@ -1,7 +1,7 @@
 """Makes a table that describes the runs of each part of an experiment.
 
-Pages show this table if the parts differ in seeds or duration. The page's other tables
-then need no captions about their runs.
+A page shows this table if the parts differ in seeds or duration. The other tables of the page then
+need no captions about their runs.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from tailback_studies.reproduction.entries import KINDS, Entry, counted
 from tailback_studies.reproduction.judges import Judge
 
 NO_OFFLOADS = "every segment is a separate packet, without TSO, GSO and GRO"
-"""The deviation from the publication that all reproductions of test beds have."""
+"""The difference from the publication that all reproductions of test beds have."""
 
 
 def facts(
@@ -52,7 +52,8 @@ def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str,
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """Return a text with the smallest and the largest of these numbers. Empty without numbers."""
+    """Return a text with the smallest and the largest of these numbers. The text is empty if there
+    are no numbers."""
     ordered = sorted(values)
     if not ordered:
         return ""

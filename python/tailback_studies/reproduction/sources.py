@@ -34,7 +34,7 @@ def published_rows(package: str, name: str) -> list[dict[str, str]]:
 
 
 def lines(package: str, name: str) -> list[str]:
-    """Read the lines of a list that a scenario names, without empty lines and comments."""
+    """Read the lines of a list file that a scenario names. Skip empty lines and comments."""
     text = (line.split("#")[0].strip() for line in _text(package, name).splitlines())
     return [line for line in text if line]
 

@@ -1,8 +1,8 @@
 """Compares the simulator with Linux, scenario by scenario, for the command `tailback validate` and
 its page.
 
-`grid` defines the scenarios, `cells` compares the measurements of both engines, `verdicts` has the
-limits for their differences, and `causes` explains differences beyond a limit."""
+`grid` defines the scenarios, `cells` compares the measurements of both engines, `verdicts` defines
+the limits for their differences, and `causes` explains differences that exceed a limit."""
 
 from __future__ import annotations
 
@@ -70,9 +70,8 @@ def validate(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Validation:
-    """Run the grid on both engines, and compare the results. `only` names the queues to run.
-
-    With `stored`, only stored runs are compared, and no new runs are made.
+    """Run the grid on both engines, and compare the results. `only` names the queues to run. If
+    `stored` is true, compare only stored runs, and make no new runs.
     """
     ran = grid.run(options, quick=quick, only=only, stored=stored)
     cells = cells_of(ran)

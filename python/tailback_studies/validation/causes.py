@@ -1,14 +1,13 @@
-"""Finds out why the results of both engines for a scenario differ by more than a limit.
-
-One of four checks gives the cause. First: the engines differ if identical flows are compared one by
-one, but agree if the flows are sorted by throughput. In this case, chance decides which flow is
-slow. Second: runs of one engine with different seeds differ as much as the two engines. In this
+"""Finds out why the results of both engines for a scenario differ by more than a limit. Four checks
+look for the cause, one after the other. First: the engines differ if identical flows are compared
+one by one, but agree if the flows are sorted by throughput. In this case, chance decides which flow
+is slow. Second: runs of one engine with different seeds differ as much as the two engines. In this
 case, the difference is noise. Third: the engines agree on average over neighbours, which are
 scenarios with RTTs 1 or 2 % longer or shorter. In this case, one engine has a phase effect in this
 scenario. Fourth: with more seeds, the values of both engines form the same few groups, with gaps
 wider than the limit. In this case, the seed decides to which group a run belongs. For example,
-DCTCP's window stays constant if alpha is too small to reduce it by a segment. Otherwise the cause
-is unknown.
+DCTCP's window stays constant if alpha is too small to reduce the window by a segment. If no check
+finds a cause, the cause is unknown.
 """
 
 from __future__ import annotations
@@ -54,9 +53,11 @@ class Cause:
 
     text: str
     error: float | None = None
-    """The error of the means over the neighbourhood. `None` if the third check was not needed."""
+    """The error of the means over the scenario and its neighbours. `None` if the third check was
+    not needed."""
     sim: tuple[float, float] | None = None
-    """The least and the largest mean over seeds in the neighbourhood, in the measure's unit."""
+    """The smallest and the largest mean over seeds among the scenario and its neighbours, in the
+    measure's unit."""
     kernel: tuple[float, float] | None = None
 
 
@@ -155,11 +156,9 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Measure the neighbours of some scenarios. `rtts` has the neighbours' round-trip times,
-    relative to the scenario's round-trip time.
-
-    The neighbours have as many seeds as the scenarios unless `seeds` is given. `stored` uses only
-    stored runs."""
+    """Measure the neighbours of some scenarios. `rtts` contains the neighbours' round-trip times,
+    divided by the scenario's round-trip time. The neighbours have as many seeds as the scenarios
+    unless `seeds` is given. If `stored` is true, use only stored runs."""
     if not cells:
         return {}
     runners = [engines.get(name) for name in grid.ENGINES]
@@ -203,10 +202,8 @@ def seeds_of(centre: Cell) -> int:
 def around(
     queue: grid.GridQueue, centre: Cell, factors: Sequence[float] = RTTS
 ) -> dict[str, object]:
-    """Return the changes to a queue's scenario file that give the neighbours of a scenario.
-
-    These changes set the scenario's rate, values that depend on this rate, and other
-    round-trip times.
+    """Return the changes that turn a queue's scenario file into the neighbours of a scenario. These
+    changes set the scenario's rate, values that depend on this rate, and other round-trip times.
     """
     rtts = [f"{factor * centre.rtt_s * 1e9:.0f}ns" for factor in factors]
     if queue.fixed:

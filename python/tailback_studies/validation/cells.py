@@ -8,9 +8,10 @@ The error of a competing flow is relative to its fair share, which is the link's
 number of flows. Flows that the scenario does not distinguish count as identical. Identical flows
 are compared one by one, and also sorted by throughput. Sorting compares, for example, the slowest
 quarter on one engine with the slowest quarter on the other engine. If a hash assigns flows to
-queues, the seed decides which flows share a queue and are slow. In this case, the engines can only
-agree on the sorted flows. Single sorted flows are too noisy. Even in the simulator alone, the mean
-throughput of the fourth-slowest flow differs by 20 % between two small sets of seeds.
+queues, the seed decides which flows share a queue and are slow. In this case, the engines can agree
+only on the sorted flows. Comparing single sorted flows would be too noisy: even in the simulator
+alone, the mean throughput of the fourth-slowest flow differs by 20 % between two small sets of
+seeds.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ parts are compared."""
 
 @dataclass(frozen=True)
 class Measure:
-    """The values of one quantity on both engines, for a flow or for the whole scenario."""
+    """The values of one quantity on both engines, for one flow or for the whole scenario."""
 
     quantity: str
     """The quantity: throughput, order, ratio, delay, signals, completion, utilisation or
@@ -45,8 +46,8 @@ class Measure:
     """Values by seed. Ratios are stored as logarithms, so that 2 and 1/2 are equally far from 1."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """The value to which the error is relative, in `unit`. It is a fair share, or `None` for the
-    kernel's mean."""
+    """The value to which the error is relative, in `unit`. For throughputs, it is a fair share.
+    `None` means that the error is relative to the kernel's mean."""
     flow: str = ""
     """The name of the flow. Empty if the measure does not belong to one flow."""
     shares: int = 1
@@ -86,9 +87,8 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The relative difference between two means on the kernel, one over each half of the seeds.
-
-        It is scaled to a mean over all seeds.
+        """The relative difference between two means on the kernel: one over the first half of the
+        seeds, and one over the second half. The difference is scaled to a mean over all seeds.
         """
         half = len(self.kernel) // 2
         if not half:
@@ -157,7 +157,7 @@ class Cell:
     """Base round-trip time, in seconds."""
     measures: tuple[Measure, ...]
     runs: dict[str, list[str]] = field(default_factory=dict)
-    """Ids of the runs, by engine. Each list is by seed."""
+    """Ids of the runs, by engine. Each list is in the order of the seeds."""
 
     @property
     def flows(self) -> str:
@@ -263,7 +263,7 @@ def _throughput(flow: int) -> Callable[[Summary], float | None]:
 
 def _in_order(flows: Sequence[int], part: int, parts: int) -> Callable[[Summary], float | None]:
     """Return a function that sorts these flows by throughput, slowest first, and divides them into
-    `parts` parts. The returned function gives the mean of one part.
+    `parts` parts. The function returns the mean of part number `part`.
     """
     first, last = (len(flows) * end // parts for end in (part, part + 1))
 
@@ -280,8 +280,8 @@ def _log_ratio(summary: Summary) -> float | None:
 
 
 def _signals(summary: Summary) -> float | None:
-    """Return the sum of marks and drops. If an engine counts only marks or only drops, return that
-    count.
+    """Return the sum of marks and drops. If the summary counts only marks or only drops, return
+    that count.
     """
     known = [summary["queue"][name] for name in ("marks", "drops")]
     return None if known == [None, None] else sum(n or 0 for n in known)

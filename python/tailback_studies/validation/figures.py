@@ -1,5 +1,5 @@
-"""Draws the errors of all scenarios, grouped by kind of queue. Also draws windows and queues over
-time on both engines.
+"""Draws the errors of all scenarios, grouped by kind of queue. Also draws the windows and queues of
+both engines over time.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tailback_studies.validation.tables import FAMILY
 from tailback_studies.validation.verdicts import LIMITS
 
 TRACED = 3
-"""Number of scenarios with the largest errors whose traces are drawn."""
+"""Number of scenarios whose traces are drawn because their errors are the largest."""
 
 REPRESENTATIVE = (
     ("codel-ecn", ("cubic",), 50e6, 0.04),
@@ -119,8 +119,8 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
                     "at": _place(*_at(cell)),
                     "quantity": limit.quantity,
                     "error": max(-999.0, min(999.0, error)),
-                    # Do not colour a scenario as bad if it is within its absolute limit, even if
-                    # its relative error is large.
+                    # Do not colour a scenario as bad if its error is within the absolute limit,
+                    # even if the relative error is large.
                     "over": max(-1.0, min(1.0, over)) if near else over,
                     "text": _short(error),
                     "missed": limit.missed(cell),

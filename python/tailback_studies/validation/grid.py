@@ -32,8 +32,8 @@ class GridQueue:
     family: str
     """The group of queues with which the page shows this queue."""
     name: str
-    """The queue's name. It is the file's name without the suffix, unless the file belongs to
-    another queue."""
+    """The queue's name. This is the scenario file's name without the suffix, unless `base` names
+    the file."""
     ecn: bool | str
     """Whether the queue marks. If so, its flows negotiate ECN. If `ecn` is the name of a congestion
     control, only flows of that congestion control negotiate ECN."""
@@ -42,14 +42,14 @@ class GridQueue:
     quick: tuple[tuple[str, ...], ...] = ()
     """The sets of congestion controls that `--quick` runs."""
     hosts: tuple[int, ...] = ()
-    """Number of flows of each pair of hosts, if the numbers differ."""
+    """Number of flows of each pair of hosts. Empty unless these numbers differ."""
     base: str = ""
-    """The name of the scenario file, if it belongs to another queue."""
+    """The name of the scenario file, if the file belongs to another queue."""
     sets: Mapping[str, object] = field(default_factory=dict)
     """Values that are replaced in the file."""
     fixed: bool = False
-    """Whether the file runs unchanged, as one point with its own flows. `mixes` then has the
-    congestion controls of these flows."""
+    """Whether the file runs unchanged, as a single scenario with its own flows. `mixes` then lists
+    the congestion controls of these flows."""
 
     @property
     def file(self) -> Path:
@@ -93,8 +93,8 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP runs in queues that mark. It also runs in one queue that does not mark, in which DCTCP
-# behaves like Reno.
+# DCTCP runs in queues that mark packets. It also runs in one queue that does not mark packets,
+# where it behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 # Flows without ECN that compete with DCTCP. WRED has separate curves for packets with
 # and without ECN.
@@ -243,7 +243,7 @@ class GridBatch:
     seeds: int
     """Number of seeds of each scenario on each engine."""
     cells: int
-    """Number of scenarios to measure."""
+    """Number of scenarios that should be measured."""
 
     def pairs(self) -> list[tuple[list[Run], list[Run]]]:
         """Return the runs of each complete scenario: the runs of the simulator, then the runs of
@@ -270,7 +270,7 @@ class GridRuns:
 
     @property
     def cells(self) -> int:
-        """Number of scenarios of the grid, including scenarios that were not measured."""
+        """Number of scenarios of the grid, including those that were not measured."""
         return sum(batch.cells for batch in self.batches)
 
 
@@ -307,10 +307,8 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Run the grid on both engines. `only` names the queues to run.
-
-    Stored runs are reused, so the same command resumes a stopped grid. With `stored`, no new runs
-    are made."""
+    """Run the grid on both engines. `only` names the queues to run. Stored runs are reused, so the
+    same command resumes an interrupted grid. If `stored` is true, make no new runs."""
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)
@@ -321,7 +319,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Run queue by queue, so that a stopped grid has some complete scenarios.
+    # Run queue by queue, so that an interrupted grid has some complete scenarios.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]

@@ -185,9 +185,8 @@ def _queues(made: Validation) -> list[str]:
 
 
 def named(queues: list[str]) -> list[str]:
-    """Return the queues as arguments of the command.
-
-    These are the name of a group of queues, or the name of each queue.
+    """Return the names of the queues for the command line: the name of a group of queues, or the
+    name of each queue.
     """
     families = {queue.family for queue in QUEUES if queue.name in queues}
     of_families = {queue.name for queue in QUEUES if queue.family in families}

@@ -78,8 +78,8 @@ LIMITS = (
 """The limits of every scenario."""
 
 OF_RATE = Limit("throughput of each flow", "throughput", 0.08, 0.95, of="capacity")
-"""The limit of throughput for errors relative to the link's rate. It is easily met if many flows
-share the link."""
+"""The limit of throughput for errors relative to the link's rate. Errors meet this limit easily if
+many flows share the link."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class LimitVerdict:
     within: int
     chance: int | None
     """Number of scenarios that are beyond the limit only because of noise. `None` if there are too
-    few seeds to determine it."""
+    few seeds to estimate noise."""
     noise: tuple[float, ...]
     """The kernel's own noise in each scenario. It is the difference between the means of its first
     and its last seeds.
@@ -226,8 +226,8 @@ def misses(cells: Sequence[Cell]) -> list[Miss]:
         for limit in LIMITS:
             beyond = limit.misses(cell)
             if beyond:
-                # Choose a measure whose error exceeds noise before a measure whose larger error is
-                # within noise.
+                # Prefer a measure whose error exceeds noise, even if the error of another measure
+                # is larger but within noise.
                 worst = max(beyond, key=lambda m: (not m.inside_noise, abs(m.error)))
                 breaches.append(Miss(cell, limit, worst, len(beyond)))
     return sorted(breaches, key=lambda miss: (-miss.size, miss.cell.id, miss.limit.quantity))

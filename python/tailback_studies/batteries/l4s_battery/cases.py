@@ -11,10 +11,10 @@ from typing import Any
 LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
 """Link rates of the parts with equal RTTs, in Mbit/s."""
 RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
-"""Base RTTs of the parts with equal RTTs, in ms. They are also the RTTs of C in the mixed-RTT
-part."""
+"""Base RTTs of the parts with equal RTTs, in ms. They are also the RTTs of class C in the part with
+mixed RTTs."""
 L_RTTS = (5.0, 100.0)
-"""RTTs of L in the mixed-RTT part, in ms."""
+"""RTTs of class L in the part with mixed RTTs, in ms."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)
 """UDP rates of the overload part, in Mbit/s."""
 SIZES = {
@@ -32,24 +32,24 @@ SIZES = {
 
 @dataclass(frozen=True)
 class Spot:
-    """The values of a sweep point that determine its place in the figures."""
+    """The values of a sweep point that determine where the figures show it."""
 
     link: float
     """Rate of the link, in Mbit/s."""
     l_rtt: float | None
-    """RTT of L, in ms. None if L has no flow."""
+    """RTT of the flows in class L, in ms. None if L has no flow."""
     c_rtt: float | None
     l_flows: int
     c_flows: int
     udp: float = 0.0
-    """Rate of UDP, in Mbit/s."""
+    """Rate of the UDP traffic, in Mbit/s."""
     udp_in: str = ""
-    """The class of UDP: L or C. Empty without UDP."""
+    """The class of the UDP traffic: L or C. Empty without UDP traffic."""
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Read a sweep point's values from its swept values. `file` is the name of the scenario file
-    without its ending."""
+    """Return the values of a sweep point, computed from its swept values. `file` is the name of the
+    scenario file without its ending."""
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6

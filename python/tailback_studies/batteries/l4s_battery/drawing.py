@@ -1,4 +1,4 @@
-"""Draws a figure with a column for each version, the baseline first."""
+"""Draws a figure with a column for each version. The baseline comes first."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Values = Callable[[View, BatteryPoint], Mapping[str, Stat]]
 
 
 Flags = Callable[[BatteryPoint, str, str], bool]
-"""A function that returns whether the difference of a version at a sweep point is flagged, for a
-series."""
+"""A function that returns whether a series of a version differs from the baseline by more than
+noise at a sweep point."""
 
 
 def figure(

@@ -1,5 +1,5 @@
-"""Collects the data of the figures: statistics as means over seeds, for each sweep point, version
-and class.
+"""Collects the data of the figures. They are statistics for each sweep point, version and class,
+averaged over seeds.
 """
 
 from __future__ import annotations

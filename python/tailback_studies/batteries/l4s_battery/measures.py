@@ -1,5 +1,5 @@
-"""Computes numbers that the DualPI2 reports show but summaries do not contain, such as normalised
-rates."""
+"""Computes numbers that the DualPI2 reports show but the summaries of runs do not contain, such as
+normalised rates."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ RATIO = Look("ratio L / C", "", "log", rule=1.0)
 
 
 _Axes = tuple[Callable[[BatteryPoint], str], Callable[[BatteryPoint], str], tuple[str, ...], str]
-"""The first function returns the row of a sweep point, and the second returns its place on the x
-axis. The other entries are the ticks and the title of the x axis."""
+"""The first function returns the row of a sweep point, and the second returns the position of the
+sweep point on the x axis. The other entries are the ticks and the title of the x axis."""
 
 
 _AXES: Mapping[str, _Axes] = {
@@ -183,7 +183,7 @@ class Panels:
         )
 
     def utilisation(self) -> list[ReportFigure]:
-        """Return the figures of the utilisation, by all traffic and by each class."""
+        """Return the figures of the link's utilisation, by all traffic and by each class."""
 
         def flags(point: BatteryPoint, variant: str, series: str) -> bool:
             if series == "all":
@@ -234,8 +234,8 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # TCP has little throughput when it competes with UDP. Use a logarithmic scale to make
-            # this throughput visible.
+            # Beside UDP, TCP has little throughput. A logarithmic scale makes this throughput
+            # visible.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),
             _class_flags(self.gathered, "rate_mbit.mean"),

@@ -164,8 +164,8 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Order rows like the metrics of `l4s-battery`, even if the first scenarios do not have all
-    # quantities.
+    # Order the rows like the metrics of `l4s-battery`. The first scenarios may not have all
+    # quantities, so their order is not enough.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(
@@ -262,7 +262,8 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """Return a setting of the runs as text. If it depends on the link rate, list the rates."""
+    """Return a setting of the runs as text. If the setting depends on the link rate, list the
+    rates."""
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:
@@ -342,7 +343,8 @@ def _how(comparison: BatteryComparison) -> list[str]:
 
 
 def _seeds(comparison: BatteryComparison) -> list[str]:
-    """Describe the rule for the number of seeds, and how many sweep points stopped at each test."""
+    """Describe the rule for the number of seeds. Also list how many sweep points stopped at each
+    test."""
     if comparison.rule is None:
         return []
     looks = comparison.rule.looks

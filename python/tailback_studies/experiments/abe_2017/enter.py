@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: The time (in seconds) at which the second flow enters, and the goal for Jain's index.
+#: The time (in seconds) at which the second flow starts, and the goal for Jain's index.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -34,8 +34,8 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds from the second flow's entry until the goal is reached, or
-    #: otherwise until the end of the run.
+    #: Seconds from the start of the second flow until the goal is reached. If the goal is never
+    #: reached, the time until the end of the run.
     seconds: Estimate
     #: Share of runs that reach the goal.
     reached: float
@@ -44,7 +44,7 @@ class EnterPoint:
 def scenario(
     cc: str, queue: str, rtts: Sequence[float], betas: Sequence[float]
 ) -> dict[str, object]:
-    """Return a scenario in which a second flow enters later."""
+    """Return a scenario in which a second flow starts later than the first."""
     table = layout.scenario("enter")
     table["bottleneck"]["queue"] = layout.options(queue, "sim")
     for flow in table["flows"]:
@@ -57,7 +57,7 @@ def scenario(
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]:
-    """Return the jobs. Each comes with its congestion control and its queue."""
+    """Return the jobs, each paired with its congestion control and its queue."""
     every = seeds if seeds is not None else 3 if quick else SEEDS
     out = []
     for cc, queue in CASES[:1] if quick else CASES:
@@ -68,10 +68,9 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
-    """Return how many seconds after the second flow's entry Jain's index reaches the goal, and
-    whether it ever does. The index is computed from bytes delivered since the entry.
-
-    `samples` has the delivered bytes of both flows, if they were already read.
+    """Return how many seconds after the start of the second flow Jain's index reaches the goal, and
+    whether it ever reaches the goal. The index is computed from the bytes delivered since that
+    start. `samples` contains the delivered bytes of both flows, if they were already read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:

@@ -1,5 +1,5 @@
-"""Measures the rates that flows with different backoff factors reach at equal mark probability.
-Segments are marked by a fixed schedule, so that the rate does not depend on a queue.
+"""Measures the rates that flows with different backoff factors reach at equal mark probability. A
+fixed schedule determines which segments are marked, so that the rates do not depend on a queue.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class EqualPoint:
     ratio: Estimate
     #: The ratio that the ABE paper's table gives.
     table: float
-    #: The ratio that the theory of random marks predicts. None if the theory does not apply.
+    #: The ratio that the theory of random marks predicts. None if this theory does not apply.
     random: float | None
 
     @property
     def error(self) -> float | None:
-        """Relative error against the table's ratio."""
+        """Error of the measured ratio, relative to the table's ratio."""
         return None if self.ratio.mean is None else self.ratio.mean / self.table - 1
 
 

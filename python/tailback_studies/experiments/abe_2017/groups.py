@@ -26,7 +26,7 @@ CASES = (
 #: Congestion control of the group with ABE on the poster. For the group without ABE, the poster
 #: says only "standard TCP".
 POSTER_ABE = "cubic"
-#: The smallest and the largest factor to which the poster's range of ratios applies.
+#: The smallest and the largest backoff factor for which the poster states its range of ratios.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 
@@ -58,7 +58,7 @@ class GroupPoint:
 
 
 def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str, str], Job]]:
-    """Return the jobs. Each comes with its two congestion controls and its queue."""
+    """Return the jobs, each paired with its two congestion controls and its queue."""
     every = seeds if seeds is not None else 2 if quick else SEEDS
     out = []
     for abe, standard, queue in CASES[:3] if quick else CASES:

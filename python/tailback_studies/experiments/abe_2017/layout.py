@@ -74,7 +74,8 @@ QUEUES = {
 
 
 def options(queue: str, engine: str) -> dict[str, Any]:
-    """Return a queue's options for an engine. Current Linux has only PIE of RFC 8033."""
+    """Return a queue's options for an engine. Of the two versions of PIE, current Linux has only
+    PIE of RFC 8033."""
     if engine != "sim" and queue == "pie":
         queue = "pie-8033"
     return dict(QUEUES[queue].options)
@@ -104,5 +105,5 @@ def bdp(rate_mbit: float, rtt_ms: float) -> float:
 
 
 def rtt_text(rtt_ms: float) -> str:
-    """Return a round-trip time as a scenario file writes it."""
+    """Return a round-trip time in the notation of scenario files."""
     return f"{rtt_ms:g}ms"

@@ -16,7 +16,8 @@ Plans = Mapping[str, Sequence[tuple[Any, Job]]]
 
 @dataclass(frozen=True)
 class AbeMeasures:
-    """The measurements of each part of the experiment. Empty if the part did not run."""
+    """The measurements of each part of the experiment. If a part did not run, its measurements are
+    empty."""
 
     single: Sequence[single.SinglePoint] = ()
     equal: Sequence[equal.EqualPoint] = ()

@@ -1,8 +1,7 @@
 """Predicts three quantities: the utilisation by a flow with a sawtooth window, rates at equal mark
-probability, and numbers of reductions.
-
-Windows are in segments, except windows called x, which are in bandwidth-delay products (BDP). A
-window that is reduced while the queue holds q BDP is x = 1 + q.
+probability, and numbers of reductions. Windows are in segments, except windows called x, which are
+in bandwidth-delay products (BDP). If a window is reduced while the queue holds q BDP, then x = 1 +
+q.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # If the window is at most one BDP, a round trip takes one RTT and carries x BDP. If the window
-    # is larger, a round trip takes x RTTs.
+    # If the window is at most one BDP, a round trip takes one RTT, in which the flow sends x BDP.
+    # If the window is larger, a round trip takes x RTTs.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
@@ -70,12 +69,11 @@ def utilisation_by_cycles(
 ) -> float:
     """Return the share of the capacity that one flow with unequal cycles uses. `windows` are the
     windows in segments at the measured reductions. In each cycle, the window grows from beta times
-    one of these windows to the next.
-
-    The computation includes details of Linux that the formula leaves out. During the round trip of
-    a reduction, the window is reduced and does not grow. A receiver that ACKs every second segment
-    lengthens a round trip by the time to send one segment. CUBIC has windows of whole segments,
-    fast convergence (if `fast`), and Reno-friendly growth.
+    one of these windows to the next of these windows. The computation includes details of Linux
+    that the formula leaves out. In the round trip of a reduction, the window does not grow. If the
+    receiver ACKs only every second segment, a round trip takes longer by the time to send one
+    segment. CUBIC has windows of whole segments, fast convergence (if `fast`), and Reno-friendly
+    growth.
     """
     bdp += 1
     work = _Work()
@@ -147,9 +145,8 @@ def cubic_ratio(beta: float, standard: float = 0.7) -> float:
 @cache
 def random_constant(beta: float) -> float:
     """Return W sqrt(p) for AIMD, if each segment is marked independently with probability p (Dumas,
-    Guillemin and Robert 2002).
-
-    It is sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)), and 1.3098 for a beta of one half.
+    Guillemin and Robert 2002). The value is sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)). For
+    a beta of one half, it is 1.3098.
     """
     out = math.sqrt(2 / math.pi)
     for n in range(1, 2000):
@@ -174,5 +171,5 @@ def utilisation(cc: str, beta: float, x: float) -> float:
 
 
 def steps(beta: float) -> int:
-    """Return how many reductions it takes to halve a window: log_beta(0.5), rounded up."""
+    """Return the number of reductions that halve a window: log_beta(0.5), rounded up."""
     return math.ceil(round(math.log(0.5) / math.log(beta), 9))

@@ -21,7 +21,7 @@ SIZES = tuple(range(100, 1301, 20))
 QUICK_SIZES = tuple(range(150, 1051, 100))
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
-#: Round-trip times in ms for reductions after slow start.
+#: Round-trip times (in ms) of the runs that measure reductions after slow start.
 RTTS = (40, 80, 160)
 #: Target delay of the queue in ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
@@ -56,8 +56,8 @@ class ShortPoint:
 
 @dataclass(frozen=True)
 class Steps:
-    """The number of reductions after slow start until a flow's window fits. The window fits if
-    the path can hold it with a queue at its target delay.
+    """The number of reductions after slow start until a flow's window fits. A window fits if the
+    path and a queue at its target delay can hold this window.
     """
 
     cc: str
@@ -69,14 +69,14 @@ class Steps:
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs whose window at the first reduction is at most twice the window that fits.
-    #: `within` counts the runs among them that need at most `bound` reductions.
+    #: Number of runs whose window at the first reduction is at most twice the window that fits. Of
+    #: these runs, `within` counts those that need at most `bound` reductions.
     bounded: int
     within: int
 
     @property
     def bound(self) -> int:
-        """How many reductions it takes to halve a window: log_beta(0.5)."""
+        """The number of reductions that halve a window: log_beta(0.5)."""
         return predict.steps(self.beta)
 
 

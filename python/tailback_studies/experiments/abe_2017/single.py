@@ -56,10 +56,10 @@ SETUPS = (
 )
 SEEDS = 5
 
-#: Smallest bandwidth-delay product in segments for which the formula is trusted. The formula
-#: ignores the round trip of a reduction, and ACKs for two segments. Together they cost about two
-#: segments of window. If the product is smaller, two segments are more than 2 percentage points of
-#: utilisation.
+#: Smallest bandwidth-delay product (in segments) for which the formula is trusted. The formula
+#: ignores the round trip of a reduction, and ACKs for two segments. Together, these reduce the
+#: window by about two segments. If the bandwidth-delay product is smaller than this limit, two
+#: segments are more than 2 percentage points of utilisation.
 LEAST_PATH = 100.0
 #: Cycles count as equal if the standard deviation of the windows at reductions is at most this
 #: share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
@@ -105,7 +105,7 @@ class SinglePoint:
 
     @property
     def doubt(self) -> str:
-        """The assumption of the formula that does not hold. Empty if all hold."""
+        """The assumption of the formula that does not hold. Empty if all assumptions hold."""
         if self.x is None or self.spread is None:
             return "no reduction"
         if self.bdp < LEAST_PATH:
@@ -121,8 +121,8 @@ class SinglePoint:
 
     @property
     def _friendly(self) -> bool:
-        """Whether Reno-friendly growth reaches the window that the flow had before the reduction
-        sooner than CUBIC's curve does.
+        """Whether Reno-friendly growth is faster than CUBIC's curve in reaching the window that the
+        flow had before the reduction.
         """
         assert self.x is not None
         drop = (1 - self.beta) * self.x * self.bdp

@@ -1,7 +1,5 @@
-"""Measures gains and costs of a backoff factor.
-
-The flow with this factor runs alone, competes with a flow without ABE, or enters after
-another flow.
+"""Measures gains and costs of a backoff factor. The flow with this factor runs alone, competes with
+a flow without ABE, or starts after another flow.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Number of seeds for runs in which a flow enters. These runs need more seeds than other runs,
-#: because their times vary most.
+#: Number of seeds for runs in which a flow starts later. These runs need more seeds than other
+#: runs, because their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -46,7 +44,7 @@ class TradeoffPoint:
     #: Mean queue delay (in ms) of the flow alone.
     delay_ms: float
     delay_p99_ms: float
-    #: Seconds until an entering flow reaches its fair share.
+    #: Seconds until a flow that starts later reaches its fair share.
     convergence_s: Estimate
     #: Whether the factor is on the Pareto front.
     best: bool = False

@@ -13,7 +13,7 @@ from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, 
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
-#: Tolerances: for utilisation as a share, for ratios as a relative error, and for delays in ms.
+#: Tolerances for utilisation (a share), for ratios (a relative error), and for delays (in ms).
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
@@ -21,7 +21,8 @@ DELAY_MS = 2.0
 
 @dataclass(frozen=True)
 class AbeVerdict:
-    """An expectation, and whether the measurements meet it."""
+    """An expectation of the paper or the poster, and whether the measurements meet this
+    expectation."""
 
     id: str
     title: str

@@ -86,7 +86,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes of the set-up after the first comparison. Each row has an item, its old value, its new
+#: Changes to the set-up after the first comparison. Each row has an item, its old value, its new
 #: value and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (

@@ -55,7 +55,8 @@ def published() -> Mapping[tuple[CcafctRow, str], float]:
 
 @dataclass(frozen=True)
 class LinuxCcafctRow:
-    """The geometric mean of a row on the kernel engine, and its harm with its interval."""
+    """The geometric mean of a row on the kernel engine, and the harm of this row with its
+    interval."""
 
     geomean_ms: float
     harm: float | None

@@ -19,8 +19,8 @@ from tailback_studies.reproduction.sources import lines, scenario, set_value
 
 #: Number of requests of each row in a full and a quick run.
 REQUESTS, QUICK_REQUESTS = 900, 300
-#: A competitor starts `BEFORE` seconds before the first request, and ends `TAIL` seconds after the
-#: last request. The last requests of a run may take `AFTER` seconds.
+#: A competitor starts `BEFORE` seconds before the first request, and stops `TAIL` seconds after the
+#: last request. The last requests of a run may take up to `AFTER` seconds.
 BEFORE, TAIL, AFTER = 20, 10, 60
 #: The competitors in the order in which the publication's program runs them.
 ORDER = ("", "cubic", "prague")
@@ -28,7 +28,7 @@ ORDER = ("", "cubic", "prague")
 
 @dataclass(frozen=True)
 class CcafctVariant:
-    """Changes of the set-up, for runs that differ from the publication."""
+    """Changes to the set-up, for runs that differ from the publication."""
 
     set: Mapping[str, Any] = field(default_factory=dict)
     """Values that replace values of the scenario, by path."""
@@ -52,7 +52,7 @@ class CcafctStored(Protocol):
 
 @dataclass(frozen=True)
 class CcafctEntry(BaseEntry):
-    """A published number: a column of a published row."""
+    """A published number, which is one column of a published row."""
 
     row: CcafctRow
     column: str
@@ -61,9 +61,8 @@ class CcafctEntry(BaseEntry):
 
     @property
     def is_inside(self) -> bool | None:
-        """Whether the published value is in the interval.
-
-        None if the value or the interval is unknown.
+        """Whether the published value lies in the interval. None if the value or the interval is
+        unknown.
         """
         if self.spread is None or self.cell.published is None:
             return None
@@ -107,7 +106,8 @@ def made(
     competitors: Sequence[str] = ORDER[1:],
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> dict[str, Any]:
-    """Return the scenario of a round-trip time: its rows, one after the other."""
+    """Return the scenario of a round-trip time. It runs the rows of this round-trip time one after
+    the other."""
     out = scenario(__package__, "requests")
     count = QUICK_REQUESTS if quick else REQUESTS
     gaps, lengths = requests()
@@ -149,9 +149,8 @@ def source_of(competitor: str) -> str:
 
 @cache
 def requests() -> tuple[list[int], list[int]]:
-    """Read the publication's requests.
-
-    Each has the gap before it (in ns) and the length of the response (in bytes).
+    """Read the publication's requests. Return the gap before each request (in ns), and the length
+    of each response (in bytes).
     """
     gaps = lines(__package__, "scenarios/gaps.txt")
     lengths = lines(__package__, "scenarios/lengths.txt")

@@ -1,8 +1,7 @@
-"""Estimates from blocks of requests by how much the harm of a run varies by chance.
-
-The publication reports one run. Its requests depend on each other, because they share a queue
-and the memory of a host. So blocks of consecutive requests are drawn, with replacement. Each
-drawn block is used for both rows from which harm is computed. The draws of all seeds are pooled."""
+"""Estimates how much the harm of a run varies by chance. The publication reports only one run. The
+requests of a run depend on each other, because they share a queue and the memory of a host.
+Therefore this module draws blocks of consecutive requests, with replacement. Each drawn block is
+used for both rows from which harm is computed. The draws of all seeds are pooled."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Number of seeds of each point. The documentation page uses `PAGE_SEEDS`, a quick run
-#: `QUICK_SEEDS`.
+#: Number of seeds of each point. The documentation page uses `PAGE_SEEDS` seeds, and a quick run
+#: uses `QUICK_SEEDS` seeds.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2
@@ -89,8 +89,8 @@ class DctcpInternet2014(Reproduction):
 
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
-    """Return the number of seeds of a batch. A batch may limit the number. For the documentation
-    page, ignore this limit unless it is one seed.
+    """Return the number of seeds of a batch. A batch may limit this number. For the documentation
+    page, ignore the limit unless it is one seed.
     """
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)

@@ -33,7 +33,7 @@ def refused(batches: Mapping[str, pts.DctcpBatch], engine: str) -> dict[str, str
     for name, batch in batches.items():
         try:
             with warnings.catch_warnings():
-                # Suppress warnings here, because they are repeated when the batches run.
+                # Suppress warnings here, because they appear again when the batches run.
                 warnings.simplefilter("ignore", ScenarioWarning)
                 load(batch.scenario, texts(batch.set), 1, runner)
         except ScenarioError as error:
@@ -62,9 +62,8 @@ def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[
 
 
 def sections(builder: Builder) -> Iterator[Section]:
-    """Show Table I on both engines.
-
-    Also show by how much the engines' values in the figures differ.
+    """Show Table I on both engines. Also show how much the values in the figures differ between the
+    engines.
     """
     measured = builder.measured
     if "two-reno" in measured.simulated:
@@ -141,8 +140,8 @@ def _agrees(cell: TableCell) -> Mark:
 
 
 def _same_miss(linux: TableCell, sim: TableCell) -> bool:
-    """Return whether the simulator also misses the criterion, and its error has the same sign as
-    the error on Linux.
+    """Return whether the simulator also misses the criterion, with an error of the same sign as on
+    Linux.
     """
     errors = (linux.error, sim.error)
     known = [error for error in errors if error is not None]

@@ -1,4 +1,5 @@
-"""Gives the sections their measurements, and collects the values and claims that they check."""
+"""Provides the measurements to the sections, and collects the values and claims that the sections
+check."""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ class DctcpMeasures:
 
 
 class Builder:
-    """Gives the sections their measurements, and collects values and claims."""
+    """Provides the measurements to the sections, and collects values and claims."""
 
     def __init__(self, measured: DctcpMeasures) -> None:
         self.measured = measured
@@ -97,8 +98,7 @@ class Builder:
         return self._shares[tag]
 
     def claim(self, says: str, found: str, criterion: str, holds: bool) -> None:
-        """Record a claim of the paper with the measurement, the criterion, and whether the claim
-        holds."""
+        """Record a claim of the paper, with the measurement, the criterion, and the result."""
         self.claims.append((says, found, criterion, mark(holds, no="does not hold")))
 
 

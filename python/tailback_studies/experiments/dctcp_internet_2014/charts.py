@@ -12,8 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 
 
 def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
-    """Return the means as rows of a step curve. Each row is at the left edge of its step. The last
-    row is repeated at the right edge of the last step.
+    """Return the means as rows of a step curve. Each row is the left edge of a step. The last row
+    is repeated as the right edge of the last step.
     """
     edges = [pts.staircase(k, m) for k in means["k"].to_list()]
     rows = means.with_columns(pl.Series("x", [max(low, 1.0) for low, _ in edges]))
@@ -23,7 +23,7 @@ def staircase_rows(means: pl.DataFrame, m: float) -> pl.DataFrame:
 
 def window(run: pl.DataFrame, quantity: str, start: float, end: float) -> pl.DataFrame:
     """Return a quantity within a time span, with the columns time_s, flow and value. The first row
-    has the value at the beginning of the span."""
+    contains the value at the beginning of the time span."""
     rows = run.filter(pl.col("quantity") == quantity).sort("time_s")
     before = (
         rows.filter(pl.col("time_s") < start)
@@ -43,8 +43,8 @@ def sawtooth(rows: pl.DataFrame) -> str:
 
 
 def formula_curve(low: float, high: float) -> pl.DataFrame:
-    """Return the curve of formula (3): Max_Prob_DCTCP over Min_Thresh_DCTCP, up to probability
-    1."""
+    """Return the curve of formula (3): Max_Prob_DCTCP as a function of Min_Thresh_DCTCP, up to a
+    probability of 1."""
     end = min(high, 0.9)
     xs = [low + (end - low) * i / 120 for i in range(121)]
     return pl.DataFrame({"x": xs, "y": [pts.formula3(x) for x in xs]})

@@ -163,13 +163,13 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-#: Readings that differ in RED's idle clock, by which the average queue falls while the queue is
-#: empty. The fastest clock comes first. The values with two Reno flows of Table I decide which
-#: clock is used.
+#: Readings that differ in RED's idle clock. This clock determines how fast the average queue falls
+#: while the queue is empty. The fastest clock comes first. The values of Table I with two Reno
+#: flows decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-#: Alternative values of single settings in the chosen reading. Each alternative
-#: is tried on two rows of Table I and on a slope.
+#: Alternative values of single settings in the chosen reading. Each alternative is tried with two
+#: rows of Table I and with one slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

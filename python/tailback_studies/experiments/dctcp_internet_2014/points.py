@@ -34,7 +34,8 @@ ROWS: tuple[tuple[str, float], ...] = (
 #: Batches of single runs to draw over time.
 DRAWN = ("fig1", "fig2")
 
-#: With these settings, Linux sends frames of 1500 B including Ethernet's header, as in the paper.
+#: With these settings, Linux sends frames of 1500 B, as in the paper. The frame size includes the
+#: Ethernet header.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -48,7 +49,7 @@ def scenario(name: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class DctcpBatch:
-    """A scenario to run, with changes."""
+    """A scenario to run, with changes to this scenario."""
 
     name: str
     scenario: dict[str, Any]
@@ -214,7 +215,7 @@ def lengths(batch: DctcpBatch) -> tuple[str, str]:
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return shorter times for a quick run. Runs that are drawn over time are short already."""
+    """Return shorter times for a quick run. Runs whose series are drawn are already short."""
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}
@@ -250,9 +251,9 @@ def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
 def table(points: Iterable[Any]) -> pl.DataFrame:
     """Return a frame with a row for each run: its parameters and the numbers that the figures need.
 
-    The column ratio is Reno's throughput divided by the mean throughput of the DCTCP flows. For two
-    Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
-    column occupancy is the mean queue in bytes.
+    The column `ratio` is Reno's throughput divided by the mean throughput of the DCTCP flows. For
+    two Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
+    column `occupancy` is the mean queue in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:
@@ -287,8 +288,8 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
-#: Columns that `aggregate` averages. For each, the result has columns that end in `_low` and
-#: `_high`.
+#: Columns that `aggregate` averages. For each column, the result also has columns whose names end
+#: in `_low` and `_high`.
 AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
@@ -334,14 +335,14 @@ class EqualShare:
     #: The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    #: Number of seeds for which the rates of both flows are equal somewhere in the grid.
+    #: Number of seeds for which both flows have equal rates at some point of the grid.
     n: int
     utilisation: float
     utilisation_ci95: float | None
     #: Mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: The neighbouring values of the grid.
+    #: The values of the grid below and above `x`.
     between: tuple[float, float]
 
 

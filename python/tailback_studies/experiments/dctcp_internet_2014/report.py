@@ -51,7 +51,7 @@ MAKERS: Mapping[str, Callable[[Builder], Section | None]] = {
 
 def report(builder: Builder, parts: Sequence[str]) -> Report:
     """Return the report of these parts of the experiment."""
-    # Table I decides the result of the experiment, so it comes first.
+    # Table I comes first, because it decides the result of the experiment.
     first = ("table1", "readings")
     order = sorted((p for p in PARTS if p in parts), key=lambda p: p not in first)
     sections = [s for s in (MAKERS[part](builder) for part in order) if s is not None]

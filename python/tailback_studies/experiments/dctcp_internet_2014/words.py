@@ -33,8 +33,8 @@ def spread(ci: float | None, digits: str) -> str | None:
 
 
 def verdict(cell: TableCell, digits: str) -> Value:
-    """Return the error, marked as a pass or a miss. If the value has a tolerance but no error could
-    be computed, return "none found".
+    """Return the error as text, marked as a pass or a miss. If the value has a tolerance but its
+    error could not be computed, return "none found".
     """
     if cell.error is None:
         return Mark("none found", "miss") if cell.tolerance is not None else None

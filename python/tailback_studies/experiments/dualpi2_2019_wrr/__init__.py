@@ -1,6 +1,5 @@
-"""Repeats a comparison from 2019.
-
-DualPI2 with WRR ratios of 10 and 15 is compared with the stable version of DualPI2.
+"""Repeats a comparison from 2019: DualPI2 with WRR ratios of 10 and 15 against the stable version
+of DualPI2.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The results published with "Dual Queue Coupled AQM" (Albisser et al. 2022), measured again."""
+"""Measures again the results that were published with "Dual Queue Coupled AQM" (Albisser et al.
+2022)."""
 
 from __future__ import annotations
 
@@ -113,8 +114,8 @@ class DualPi2(Reproduction):
         return [run for run in runs if run in published_runs()] if request.quick else runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
-        """Separate the runs that Linux can execute from all other runs. Raise an error if Linux can
-        execute none of the runs."""
+        """Separate the runs that Linux can execute from the other runs. Raise an error if Linux
+        cannot execute any of the runs."""
         from tailback_studies.experiments.dualpi2_2022 import on_linux, points
 
         played = on_linux.divide(runs)

@@ -7,7 +7,7 @@ from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
 #: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
-#: from. "Stated" means that `info`, a file of each published archive, has the value.
+#: from. "Stated" means that the file `info` of each published archive contains the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",

@@ -28,8 +28,8 @@ def beside(
     rule: float | None = None,
 ) -> Chart:
     """Draw a small chart for each value of the column `facet`. The runs (column `case`) are on the
-    x axis. `whose` is "published" or "measured". Boxes span p25 to p75 and whiskers p1 to p99,
-    unless these are null.
+    x axis. `whose` is "published" or "measured". Boxes span p25 to p75, and whiskers span p1 to
+    p99, unless these columns are null.
     """
     limits = {"type": "log"} if log else {"zero": True}
     scale = alt.Scale(**limits)
@@ -89,8 +89,8 @@ def tail(
     frame: pl.DataFrame, *, facet: str, facets: Sequence[str], x_title: str, columns: int = 3
 ) -> Chart:
     """Plot the percentage of packets (column percent) whose queue delay exceeds each delay (column
-    value). Each facet has its own small chart. Rows whose column `whose` is "published" are drawn
-    as single percentiles."""
+    value). Each facet has its own small chart. Rows with "published" in the column `whose` are
+    drawn as single points."""
     colour = alt.Color(
         "series:N", scale=alt.Scale(range=CATEGORIES), legend=alt.Legend(title=None, orient="top")
     )

@@ -88,7 +88,7 @@ def beside(
 
 
 def side_of(run: Run, name: str) -> str:
-    """Return the name of a traffic class, for headings."""
+    """Return the name of a traffic class for headings."""
     if run.archive.aqm == "dualpi2":
         return name
     return "with ECN" if name == "L" else "without ECN"

@@ -14,13 +14,13 @@ from tailback_studies.experiments.dualpi2_2022.points import BEFORE, DualPi2Stor
 
 @dataclass(frozen=True)
 class Law:
-    """The drop and mark shares of a DualPI2 run in which L is not overloaded.
-
-    The shares are compared with the coupling law.
+    """The shares of dropped and marked packets in a DualPI2 run in which L is not overloaded,
+    compared with the coupling law.
     """
 
     run: Run
-    #: Share of packets marked in L by the coupling (p_l), and dropped in C (p_c), over all seeds.
+    #: Share of the packets in L that the coupling marked (p_l), and share of the packets in C that
+    #: were dropped (p_c), over all seeds.
     p_l: float
     p_c: float
     #: The mean of p squared, from samples every second. None without samples.
@@ -39,15 +39,15 @@ class Law:
     @property
     def judged(self) -> float:
         """The ratio of p_C to the mean of p squared. It is 1 if the law holds, even if p varies. In
-        overload, or if p was not sampled, it equals `ratio`."""
+        overload, or if p was not sampled, `judged` equals `ratio`."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square
 
     @property
     def limit(self) -> float:
-        """The largest deviation of `judged` from 1 for which the law holds: 6 %, or the noise if
-        that is larger."""
+        """The law holds if `judged` deviates from 1 by at most this limit: 6 %, or the noise if the
+        noise is larger."""
         return max(0.06, self.noise)
 
     @property

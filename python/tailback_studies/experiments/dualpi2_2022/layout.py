@@ -1,10 +1,10 @@
 """Defines the result files of the publication: their names, their rows and columns, and the
 published values.
 
-An archive has the runs of one pair of congestion controls on one queue. A case is a run of the
-archive. An overload run counts as two cases: its TCP flows, and its UDP flow. The suffix `_ecn`
-marks the class of the flows with ECN (L on DualPI2). The suffix `_nonecn` marks the class of other
-flows (C).
+An archive contains the runs of one pair of congestion controls on one queue. A case is a run of the
+archive. An overload run counts as two cases: one for its TCP flows, and one for its UDP flow. The
+suffix `_ecn` marks the class of the flows with ECN (L on DualPI2). The suffix `_nonecn` marks the
+class of other flows (C).
 """
 
 from __future__ import annotations
@@ -92,25 +92,27 @@ ARCHIVES: tuple[Archive, ...] = (
 #: that there is no such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
-#: UDP payload rates (in Mbit/s) in overload, and the number of TCP flows in each class (`s5`).
+#: UDP payload rates (in Mbit/s) in overload runs, and the number of TCP flows in each class (`s5`
+#: in the publication's file names).
 UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
-#: Base round-trip time (in ms) in overload.
+#: Base round-trip time (in ms) in overload runs.
 OVERLOAD_RTT = 10
 #: Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
 #: the class of the UDP flow. The published percentiles of the rate per flow show how many flows
-#: send. If P1 is 0 and P25 is not, one of five flows is idle. With UDP in C, the flows in L have a
-#: P25 of 0 and a P75 of 5/3 of the mean, so three of the five flows send.
+#: send. If the 1st percentile is 0 and the 25th percentile is not, one of five flows is idle. With
+#: UDP in C, the flows in L have a 25th percentile of 0 and a 75th percentile of 5/3 of the mean, so
+#: three of the five flows send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
 #: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
-#: key is the rate (in Mbit/s) of UDP in L and in C.
+#: key consists of the rates (in Mbit/s) of UDP in L and in C.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the publication. An overload run has two rows in the tables: one for TCP, one for
-    UDP."""
+    """A run of the publication. An overload run has two rows in the tables: one for its TCP flows,
+    and one for its UDP flow."""
 
     archive: Archive
     #: Round-trip times in ms. 0 means that there is no such flow.
@@ -185,9 +187,8 @@ class DualPi2Case:
 
     @property
     def classes(self) -> tuple[str | None, str | None]:
-        """Names of our traffic classes for the columns `_ecn` and `_nonecn`.
-
-        None if the class does not have a flow.
+        """Names of our traffic classes for the columns `_ecn` and `_nonecn`. A name is None if the
+        class has no flow.
         """
         run = self.run
         if self.whose == "udp":

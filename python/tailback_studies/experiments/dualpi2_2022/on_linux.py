@@ -26,8 +26,8 @@ REASON = (
 
 
 PACED = replace(AS_PUBLISHED, set={"tcp.pacing": "fq"})
-"""With fq as the pacing queue, TCP in the guest does not join segments, so the bottleneck's queue
-gets single segments."""
+"""If fq paces the packets, TCP in the guest does not join segments, so single segments arrive at
+the bottleneck's queue."""
 
 DEVIATION = "fq paces segment by segment: TCP joins none"
 

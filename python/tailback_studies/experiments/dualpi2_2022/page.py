@@ -1,4 +1,5 @@
-"""Makes the page of the experiment: goals, misses, corrections, open questions, readings."""
+"""Makes the page of the experiment. It shows goals, misses, corrections, open questions and
+readings."""
 
 from __future__ import annotations
 
@@ -85,8 +86,8 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Open questions: differences without a known cause. Each row is the question, what was tried, the
-#: result, and the conclusion.
+#: Open questions: differences without a known cause. Each row contains the question, what was
+#: tried, the result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "

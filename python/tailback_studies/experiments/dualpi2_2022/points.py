@@ -29,8 +29,8 @@ from tailback_studies.reproduction.sources import scenario, set_value
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
 #: Time from the start of the flows to the start of the published measurement, in seconds. At 100
-#: ms, every published sample of a lone Prague flow shows a full link. Growing by one segment per
-#: RTT, the flow needs 33 s for this.
+#: ms, every published sample of a Prague flow without competitors shows a full link. The flow grows
+#: by one segment per RTT, so it needs 33 s to fill the link.
 BEFORE = 40.0
 #: Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
@@ -55,7 +55,7 @@ _BYTES_PER_MBIT = 125_000.0
 
 @dataclass(frozen=True)
 class DualPi2Variant:
-    """Changes to the scenario files and to the way in which runs are evaluated."""
+    """Changes to the scenario files and to the evaluation of runs."""
 
     #: Options of the queue, by the queue's name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -65,15 +65,15 @@ class DualPi2Variant:
     flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Bytes of a UDP frame per byte of payload. It converts UDP rates, which count payload, to
-    #: frames.
+    #: Bytes of a UDP frame per byte of payload. This factor converts UDP rates, which count
+    #: payload, to rates of frames.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
     #: The time (in seconds) by which flows of the classic class start later than other flows.
     later: float = 0.0
     #: Which TCP flows send in overload: "counted" is `Run.active`, "general" is
     #: `Run.active_by_class`, and "all" is all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: The time (in ms) that is added to every base round-trip time.
+    #: Time (in ms) that is added to every base round-trip time.
     longer: float = 0.0
     #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
@@ -191,10 +191,8 @@ def _udp(source: dict[str, Any], run: Run, variant: DualPi2Variant) -> None:
 
 
 def stock(run: Run) -> bool:
-    """Return whether unpatched Linux can execute this run instead of the kernel that the authors
-    used.
-
-    Unpatched Linux does not have Prague.
+    """Return whether unpatched Linux, which does not have Prague, can execute this run instead of
+    the authors' kernel.
     """
     return run.archive.aqm in STOCK
 
@@ -266,8 +264,8 @@ def _of_class(
 ) -> dict[str, Mapping[str, float | None]]:
     """Return the statistics of a traffic class, by quantity, in the publication's units."""
     samples = entry["samples"]
-    # A window is rate times RTT. Use the RTT with the run's mean queue delay for all samples, not
-    # the queue delay of each second.
+    # A window is rate times RTT. For all samples, compute the RTT from the run's mean queue delay,
+    # and not from the queue delay of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
         "qs": delay,

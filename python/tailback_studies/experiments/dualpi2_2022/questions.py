@@ -75,7 +75,7 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """For each statistic, show the published rows with the largest errors."""
+    """For each statistic of C's queue, show the published rows with the largest errors."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]
@@ -102,7 +102,8 @@ def swing(by_reading: Found, facts: Facts) -> Table | None:
 
 
 def recorder(found: Found, facts: Facts) -> Table | None:
-    """Show mean queue delays in overload, exact and rounded like the publication's recorder."""
+    """Show mean queue delays in overload, both exact and rounded as by the publication's
+    recorder."""
     archive = "pcdualpi2_res_overload"
     baseline, exact = _cells(found[BASELINE], archive), _cells(found.get("delays", ()), archive)
     runs = list(dict.fromkeys(run for run, _ in baseline))

@@ -1,9 +1,9 @@
 """Runs the experiment with alternatives ("readings"). Each alternative changes one parameter of the
 set-up, and a table shows how the errors change.
 
-`CHANGES` undoes corrections of the set-up one at a time, and then all together. These corrections
-were made after the publication's files had shown that the first set-up differed from the
-publication's. `TRIED` varies details that the publication does not state.
+`CHANGES` undoes corrections of the set-up one at a time, and then all together. We made these
+corrections because the publication's files showed that our first set-up differed from the
+publication. `TRIED` varies details that the publication does not state.
 """
 
 from __future__ import annotations
@@ -42,9 +42,8 @@ _COUPLED = _on("dualpi2", MIXED)
 
 
 def _short(run: Run) -> bool:
-    """Return whether in this run Prague with the shortest RTT competes with a flow in C.
-
-    The delay of C's queue in such a run is unexplained.
+    """Return whether a Prague flow with the shortest RTT competes with a flow in C. The delay of
+    C's queue in such runs is unexplained.
     """
     return _COUPLED(run) and run.rtt_ecn == min(RTTS_ECN) and run.rtt_nonecn > 0
 
@@ -189,10 +188,7 @@ EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:
-    """Return the runs to repeat with each alternative.
-
-    With the baseline, all published runs are repeated.
-    """
+    """Return the runs to repeat with each alternative. The baseline repeats all published runs."""
     known = [run for run in RUNS if run in published_runs()]
     if quick:
         known = known[::3]

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Low bits of a delay in ns that the conversion to units drops.
+#: Number of low bits of a delay in ns that the conversion to units drops.
 UNIT_BITS = 15
-#: Bits of the float after its leading 1 (`QDELAY_M`).
+#: Number of bits of the float after its leading 1 (`QDELAY_M`).
 MANTISSA_BITS = 7
 
 
@@ -75,7 +75,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # Divided counts are fractions, so their sums have rounding errors.
+        # The divided counts are fractions, so sums of counts have rounding errors.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

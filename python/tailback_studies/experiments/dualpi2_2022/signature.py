@@ -1,5 +1,5 @@
-"""Decides in which class (L or C) the queue delay is at DualPI2's target in overload. By design,
-this class is L if UDP overloads L, and C otherwise."""
+"""Determines in which class (L or C) the queue delay is at DualPI2's target during overload. By
+design, this is class L if UDP overloads L, and class C otherwise."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class Signature:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether publication and measurement have the same queue at the target. None without
-        published delays."""
+        """Whether the same queue is at the target in the publication and in the measurement. None
+        without published delays."""
         return None if self.published is None else self.published == self.measured
 
 

@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Published delays are multiples of this value in ms.
+#: Published delays are multiples of this value (in ms).
 RESOLUTION_MS = 0.032768
 
 
@@ -111,13 +111,13 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
 
 
 def judged(entries: Iterable[DualPi2Entry]) -> list[DualPi2Entry]:
-    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
-    sets."""
+    """Return copies of the values with tolerances. The goal for a value's quantity sets the
+    tolerance."""
     return goals.with_tolerances(GOALS, entries)
 
 
 def verdicts(entries: Sequence[DualPi2Entry]) -> list[CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured value."""
+    """Return for each goal whether it is met. Skip goals without any measured value."""
     return list(goals.cells_verdicts(GOALS, entries))
 
 

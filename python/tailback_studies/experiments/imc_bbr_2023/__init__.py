@@ -1,5 +1,5 @@
-"""Repeats a replication study of 2023 about the goodput of BBR and CUBIC by rate, RTT and
-buffer."""
+"""Repeats a replication study from 2023 about the goodput of BBR and CUBIC at different rates, RTTs
+and buffer sizes."""
 
 from __future__ import annotations
 

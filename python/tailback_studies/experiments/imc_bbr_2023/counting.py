@@ -4,7 +4,7 @@ iperf 3.1.3 ends a transfer with a message on a separate connection. This messag
 data in the bottleneck's queue. The receiver counts data until this message arrives, but divides
 the amount of data by the client's sending time. Later versions divide by the server's receiving
 time. The goodput that later versions print equals the goodput over the 60 s of sending, except at
-10 Mbit/s and 10 MB."""
+10 Mbit/s with a buffer of 10 MB."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ class Counted(Protocol):
 
 
 def prepare(row: ImcRow, scenario: dict[str, Any]) -> None:
-    """Some versions of iperf also count the data that is in the queue at the end. For kernels with
-    such a version, record series, and lengthen the run by the time in which a full queue drains.
+    """Some versions of iperf also count the data that is in the queue when the client stops
+    sending. For kernels with such a version, record series, and lengthen the run by the time that a
+    full queue needs to drain.
     """
     if row.kernel not in COUNTS_THE_QUEUE:
         return
-    # Add half a second, so that a sample follows after the longest queue has drained.
+    # Add half a second, so that there is a sample after the longest queue has drained.
     last_s = SENDS_S + drain_s(row.place, BUFFERS[row.place.buffer_kb]) + 0.5
     scenario["duration"] = f"{last_s:.3f}s"
     scenario["record"] = {"series": "interval", "interval": INTERVAL}

@@ -10,7 +10,8 @@ from tailback_studies.reproduction.sources import published_rows
 
 RATES_MBIT = (10, 20, 50, 100, 250, 500, 750, 1000)
 RTTS_MS = (5, 10, 25, 50, 75, 100, 150, 200)
-#: Sizes of the buffer in kB as in the publication, and in bytes of frames. tc's `kb` is 1024 bytes.
+#: Sizes of the buffer: in kB as in the publication, and in bytes of frames. In tc, `kb` means 1024
+#: bytes.
 BUFFERS: Mapping[int, int] = {100: 102_400, 10_000: 10_240_000}
 #: CUBIC and the version of BBR that the publication compares, by kernel.
 KERNELS: Mapping[str, tuple[str, str]] = {
@@ -20,8 +21,8 @@ KERNELS: Mapping[str, tuple[str, str]] = {
 }
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2"}
 BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
-#: Rate up to which offloads, which join segments into larger packets, hardly affect a buffer of 100
-#: kB.
+#: Up to this rate, a buffer of 100 kB gives nearly the same results with and without offloads,
+#: which join segments into larger packets.
 SLOW_MBIT = 100
 #: Rates and round-trip times of a quick run.
 QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
@@ -56,9 +57,9 @@ class ImcRow:
 
     @property
     def offloads_decide(self) -> bool:
-        """Whether segmentation offloads determine the result: CUBIC loses throughput if the buffer
-        holds only one or two of the large packets that offloads produce. The simulator did not have
-        offloads when the limits were set, so these values count for no criterion.
+        """Whether segmentation offloads determine the result. CUBIC loses throughput if the buffer
+        holds only one or two of the large packets that offloads produce. When the limits were set,
+        the simulator did not model offloads. Therefore these values do not count for any criterion.
         """
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT

@@ -46,7 +46,7 @@ class ImcEntry(BaseEntry):
     """A goodput of a transfer, or BBR's gain over CUBIC on a kernel, published and measured."""
 
     row: ImcRow
-    """The row of the value. For a gain, it is the row of BBR."""
+    """The row of the value. For a gain, this is the row of BBR."""
 
     @property
     def quantity(self) -> str:

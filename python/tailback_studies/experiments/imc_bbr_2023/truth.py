@@ -21,7 +21,7 @@ from tailback_studies.reproduction.judges import Judge, judge
 #: comparison, the publication's own trials of BBR differ by 0.15 % and 0.4 %, and the results of
 #: its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
-#: Share of the gains whose sign must not be opposite to the published sign.
+#: Smallest share of the gains whose sign must not be opposite to the published sign.
 SIGNS = 0.95
 
 
@@ -49,8 +49,8 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
 
 @dataclass(frozen=True)
 class SameSigns(CellsWithin[ImcEntry]):
-    """A goal for the signs of BBR's gain: at most a share of the measured signs may be opposite to
-    the published signs."""
+    """A goal for the signs of BBR's gain. It limits the share of measured signs that are opposite
+    to the published signs."""
 
     @property
     def text(self) -> str:
@@ -68,13 +68,13 @@ SIGN_GOAL = SameSigns(
 
 
 def judged(entries: Iterable[ImcEntry]) -> list[ImcEntry]:
-    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
-    sets."""
+    """Return copies of the values with tolerances. The goal for a value's quantity sets the
+    tolerance."""
     return goals.with_tolerances([SIGN_GOAL], entries)
 
 
 def verdicts(entries: Sequence[ImcEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured value."""
+    """Return for each goal whether it is met. Skip goals without any measured value."""
     return [
         *goals.errors_verdicts(GOODPUTS, entries),
         *goals.cells_verdicts([SIGN_GOAL], entries),
@@ -87,8 +87,8 @@ def judges(entries: Sequence[ImcEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
-    of each goal."""
+    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
+    then the result of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 

@@ -1,4 +1,5 @@
-"""Compares Linux kernels by runs of one flow through a queue, and by two published experiments."""
+"""Compares Linux kernels with runs of one flow through a queue, and with two published
+experiments."""
 
 from __future__ import annotations
 

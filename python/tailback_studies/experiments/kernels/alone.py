@@ -39,9 +39,8 @@ def jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
 
 
 def ack_jobs(kernels: Sequence[str], seeds: int) -> list[Job]:
-    """Return a job for each kernel.
-
-    It runs the sweep through fq_codel with delayed ACKs switched off.
+    """Return a job for each kernel. Each job runs the sweep through fq_codel with delayed ACKs
+    switched off.
     """
     made = scenario(__package__, "alone")
     own = {"bottleneck.queue": {"aqm": "fq_codel", "ecn": True}, "tcp.delack": False}

@@ -1,7 +1,6 @@
-"""Repeats runs of two published experiments on an old and on a new kernel.
-
-This module takes the runs whose names have the smallest hashes, among the runs that unpatched Linux
-supports. This rule prevents the choice of runs with good results.
+"""Repeats runs of two published experiments on an old and on a new kernel. Of the runs that
+unpatched Linux supports, this module chooses those whose names have the smallest hashes. The rule
+prevents a choice of runs with good results.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.shown import with_half
 from tailback_studies.reproduction.sources import scenario
 
-#: Each entry has the upload and download rates (in Mbit/s), and pfifo's limits at these rates (in
-#: packets).
+#: Each entry contains the upload and the download rate (in Mbit/s), and pfifo's limits at these
+#: rates (in packets).
 RATES = (((1, 10), (20, 200)), ((1, 20), (20, 400)), ((5, 100), (100, 1000)))
 RTTS_MS = (20, 80)
 

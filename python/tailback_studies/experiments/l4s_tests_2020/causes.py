@@ -3,8 +3,8 @@ open questions."""
 
 from __future__ import annotations
 
-#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
-#: from.
+#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+#: value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -86,8 +86,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: Parameters changed after the first comparison with published values. Each row is a parameter, its
-#: old value, its new value, and the reason.
+#: Parameters changed after the first comparison with published values. Each row contains a
+#: parameter, its old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -97,8 +97,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions: differences without a known cause. Each row is the question, what was tried, the
-#: result, and the conclusion.
+#: Open questions: differences without a known cause. Each row contains the question, what was
+#: tried, the result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO, CUBIC gets more in the simulator than in the publication",

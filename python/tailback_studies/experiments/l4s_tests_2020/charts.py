@@ -55,8 +55,8 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
-    """Return a logarithmic axis with ticks at 1, 2 and 5 of each decade, or only at 1 if there are
-    many decades."""
+    """Return an axis. On a logarithmic axis, the ticks are at 1, 2 and 5 of each decade, or only at
+    1 if there are many decades."""
     if not log:
         return alt.Axis(tickCount=5)
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 600 else (1,)
@@ -75,8 +75,8 @@ def against(
 ) -> Chart:
     """Plot measured against published shares (in %) of the link's rate.
 
-    The columns are panel, series, published, measured and row. The solid line is
-    equality, and the dashed lines are a fixed distance from it.
+    The columns are panel, series, published, measured and row. On the solid line, both shares are
+    equal. The dashed lines have a fixed distance from the solid line.
     """
     ends = pl.DataFrame({"x": [0.0, 100.0]})
     colour = alt.Color(
@@ -125,8 +125,8 @@ def beside(
     columns: int = 2,
     width: int = 330,
 ) -> Chart:
-    """Draw a dot for each value above its category (`place`), in a small chart for each panel. The
-    columns are panel, place, series and value."""
+    """Draw a small chart for each panel. The x axis shows categories (`place`), and each value is a
+    dot above its category. The columns are panel, place, series and value."""
     colour = alt.Color(
         "series:N",
         scale=alt.Scale(domain=list(series), range=list(colours[: len(series)])),

@@ -127,7 +127,7 @@ def published() -> Mapping[Key, float]:
             "s6", int(line["rate_mbit"]), line["queue"], (Flow(line["first"], rtt), second)
         )
         one, two = float(line["first_mbit"]), float(line["second_mbit"])
-        # The published ratio is rounded to whole numbers, so compute it from the rates.
+        # The published ratio is rounded to a whole number, so compute the ratio from the rates.
         out["s6", row.name, "D1"], out["s6", row.name, "D2"] = one, two
         out["s6", row.name, "ratio"] = one / two
     return out
@@ -135,16 +135,16 @@ def published() -> Mapping[Key, float]:
 
 @cache
 def published_names() -> frozenset[tuple[str, str]]:
-    """Return table and name of each published row with published values in this package."""
+    """Return the table and the name of each row with published values in this package."""
     return frozenset((table, name) for table, name, _ in published())
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Find the row that has the same flows in the opposite order. Return this row, and the
-    positions of `row`'s flows in it.
+    """Find the row that has the same flows in the opposite order. Return that row, and the
+    positions of `row`'s flows in that row.
 
-    At equal round-trip times the order of two congestion controls does not matter, and two equal
-    flows are interchangeable.
+    If the round-trip times are equal, the order of two congestion controls does not matter. Two
+    equal flows are interchangeable.
     """
     first, second = row.flows
     if row.table != "s1" or first.rtt_ms != second.rtt_ms:

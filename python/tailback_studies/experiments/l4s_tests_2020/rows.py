@@ -18,8 +18,8 @@ PLACES = {"s1": "S1: fairness by round-trip time", "s6": "S6: two flows in one R
 
 
 def by_queue(entries: Sequence[L4sEntry], facts: Facts) -> Table:
-    """For each queue, show the errors of S1's rates. Also show by how much published rates differ
-    between repetitions of an experiment.
+    """For each queue, show the errors of S1's rates. Also show how much published rates differ
+    between repetitions of the same experiment.
     """
     pairs = truth.twins()
     rows: list[list[Value]] = []

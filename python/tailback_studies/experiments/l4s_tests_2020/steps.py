@@ -1,5 +1,5 @@
-"""S2 and S3: one flow through a shaper with a rate that changes. The publication shows both only as
-plots."""
+"""S2 and S3: one flow through a shaper whose rate changes. The publication shows the results only
+as plots."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
 from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates (in Mbit/s) after the fall in S2, and base round-trip times (in ms).
+#: Rates (in Mbit/s) to which the link falls in S2, and base round-trip times (in ms).
 S2_MBIT = (25, 10, 5, 1)
 RTTS_MS = (20, 80)
 #: Packets in each slot of a bursty path.
@@ -38,7 +38,7 @@ class StepCase:
     queue: str
     rtt_ms: int
     bursty: bool
-    #: Rate (in Mbit/s) after the fall in S2. 0 means S3.
+    #: Rate (in Mbit/s) to which the link falls in S2. 0 in runs of S3.
     to_mbit: int = 0
 
     @property
@@ -63,7 +63,7 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Return the runs of `--quick`: an RTT of 20 ms and, in S2, the step to 10 Mbit/s."""
+    """Return the runs of `--quick`. Their RTT is 20 ms, and in S2 the rate falls to 10 Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
@@ -91,8 +91,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """Add the second netem of the publication, `delay 200us slot 800us 5ms packets N limit 10000`.
-    It releases packets in bursts before the queue, in both directions."""
+    """Add the publication's second netem, `delay 200us slot 800us 5ms packets N limit 10000`. In
+    both directions, it releases packets in bursts before they reach the queue."""
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
     bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}
@@ -107,7 +107,7 @@ def _slots(out: dict[str, Any], packets: int) -> None:
 def traces(results: Sequence[Results], quantity: str) -> pl.DataFrame:
     """Return a frame with the columns case (index of the run), time_s and value.
 
-    A value is the largest `srtt` (in ms) or the mean `rate` (in Mbit/s) in a bin."""
+    Each value is the largest `srtt` (in ms) or the mean `rate` (in Mbit/s) in a bin."""
     frames = []
     for number, result in enumerate(results):
         (run,) = result

@@ -43,13 +43,13 @@ S6_GOAL = CellsWithin[L4sEntry](
 
 
 def judged(entries: Iterable[L4sEntry]) -> list[L4sEntry]:
-    """Return copies of the values. Each copy has the tolerance that the goal for its quantity
-    sets."""
+    """Return copies of the values with tolerances. The goal for a value's quantity sets the
+    tolerance."""
     return goals.with_tolerances([S6_GOAL], entries)
 
 
 def verdicts(entries: Sequence[L4sEntry]) -> list[ErrorsVerdict | CellsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured value."""
+    """Return for each goal whether it is met. Skip goals without any measured value."""
     return [
         *goals.errors_verdicts([S1_GOAL], entries),
         *goals.cells_verdicts([S6_GOAL], entries),
@@ -63,8 +63,8 @@ def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
-    of each goal."""
+    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
+    then the result of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 
@@ -103,8 +103,8 @@ def twins() -> list[tuple[str, float]]:
 
 
 def noise(pairs: Sequence[tuple[str, float]], queue: str = "") -> Noise | None:
-    """Return the median and 90th percentile of the differences in `pairs`: the differences of
-    `queue`, or all differences if `queue` is empty."""
+    """Return the median and 90th percentile of the differences in `pairs`. If `queue` is not empty,
+    use only the differences with this queue."""
     gaps = [gap for where, gap in pairs if queue in ("", where)]
     middle, high = median(gaps), nearest_rank(gaps, 0.9)
     return None if middle is None or high is None else Noise(len(gaps), middle, high)

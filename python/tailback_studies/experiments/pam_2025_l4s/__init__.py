@@ -1,7 +1,4 @@
-"""Repeats Sarpkaya, Fund and Panwar (PAM 2025).
-
-Prague competes with classic flows at nine queues.
-"""
+"""Repeats Sarpkaya, Fund and Panwar (PAM 2025). Prague and classic flows compete in nine queues."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@ open questions."""
 
 from __future__ import annotations
 
-#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
-#: from.
+#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+#: value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "100 Mbit/s of frames in the direction of the data", "stated: htb's rate"),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
@@ -99,8 +99,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )
 
-#: Parameters changed after the first comparison with published values. Each row is a parameter, its
-#: old value, its new value, and the reason.
+#: Parameters changed after the first comparison with published values. Each row contains a
+#: parameter, its old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "condition of the claim on DualPI2 beside BBRv3 without ECN",
@@ -124,8 +124,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Differences without a known cause. Each row is the question, what was tried, the result, and the
-#: conclusion.
+#: Differences without a known cause. Each row contains the question, what was tried, the result,
+#: and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "Prague's srtt at low rates",

@@ -14,7 +14,7 @@ PACKET = 1500
 #: Marking threshold or target of all queues in ms, by base round-trip time in ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
-#: The buffer of `--quick`.
+#: The buffer of `--quick`, in BDP.
 QUICK_BDP = 2.0
 #: Name of each queue in the publication, and its name in our report. The order is the same as in
 #: the table of errors.

@@ -96,8 +96,8 @@ def measured(results: Mapping[str, Sequence[Results]]) -> dict[str, list[PamEntr
 
 
 def section(found: Mapping[str, Sequence[PamEntry]], facts: Facts) -> Section:
-    """Show the errors with the set-up and with each alternative, over the values that the
-    alternative affects."""
+    """For each alternative, show the errors of the values that it affects, with the set-up and with
+    the alternative."""
     rows: list[list[Value]] = []
     for reading in READINGS:
         before, after = before_and_after(found, reading)

@@ -159,7 +159,7 @@ def _range(values: Iterable[float]) -> str:
 def by_queue(entries: Sequence[PamEntry], made: Facts, columns: Sequence[str]) -> Table:
     """Show the errors of these columns by competitor and queue.
 
-    Beside the errors, show the spread of the publication's trials.
+    Also show the spread of the publication's trials.
     """
     kind = "capacity" if columns == RATES else "relative"
     own = [e for e in entries if e.column in columns and e.cell.published is not None]

@@ -29,8 +29,8 @@ RATE_MEDIAN, RATE_P90 = 0.015, 0.06
 #: the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This difference is 1 to 5 % of
 #: 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
-#: Published rates of two sides count as equal if they differ by fewer standard deviations than
-#: this.
+#: Published rates of two sides count as equal if they differ by fewer than this number of standard
+#: deviations.
 DISTINCT = 2.0
 
 GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
@@ -54,7 +54,7 @@ GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
 
 
 def verdicts(entries: Sequence[PamEntry]) -> list[ErrorsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured value."""
+    """Return for each goal whether it is met. Skip goals without any measured value."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
@@ -89,8 +89,8 @@ def _counted(title: str, limit: str, held: int, cells: int) -> Judge:
 
 
 def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
-    of each goal."""
+    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
+    then the result of each goal."""
     counted = [
         goals.counted_row("claims", [verdict.holds for verdict in claims.verdicts(entries)]),
         goals.counted_row("larger_rate", list(winners(entries).values())),

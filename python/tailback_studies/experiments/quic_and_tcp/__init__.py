@@ -1,6 +1,5 @@
-"""Studies how QUIC stacks compete with TCP flows of the kernel.
-
-There are no published results to compare the numbers with.
+"""Studies how QUIC stacks compete with the kernel's TCP flows. There are no published results to
+compare the numbers with.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ class Stack:
     """The highest rate at which the stack runs, in Mbit/s. At higher rates, a run needs too much
     CPU time of the guest."""
     only_rtt_ms: int | None = None
-    """The only RTT at which the stack runs, if its runs are expensive. None for all RTTs."""
+    """The only RTT at which the stack runs, if its runs need much CPU time. None if the stack runs
+    at all RTTs."""
 
     def is_at(self, link: Link, rtt_ms: int) -> bool:
         """Return whether the stack runs at this rate and RTT."""
@@ -43,8 +44,8 @@ STACKS = (
 
 LATER = (Stack("quiche", "CUBIC"), Stack("quiche", "BBRv2", word="bbr2"))
 """A stack that was added after the first runs, with its default congestion control and with the
-only BBRv2 of the study. Its CUBIC sends small datagrams at every rate (programs.md), which makes
-its runs expensive.
+only BBRv2 of the study. With CUBIC, this stack sends small datagrams at every rate (programs.md),
+so its runs need much CPU time.
 """
 
 CCS = ("cubic", "reno", "bbr")
@@ -72,7 +73,7 @@ class Link:
 
 LINKS = (Link(20, (10, 40, 160), 40, 10), Link(100, (10, 40, 160), 20, 5))
 """Links with RTTs and durations. Runs at 100 Mbit/s are half as long, because they have five times
-the packets."""
+as many packets per second."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
@@ -88,7 +89,7 @@ class Meeting:
     link: Link
     stacks: tuple[Stack, ...] = STACKS
     asked: bool = False
-    """Whether the runs are executed only if the user names their part."""
+    """Whether these runs are executed only if the user names their part."""
 
 
 MEETINGS: Mapping[str, Meeting] = {
@@ -138,8 +139,8 @@ class Pair:
 
 
 def pairs(meeting: Meeting) -> list[Pair]:
-    """Return the pairs of flows on a link. Pairs of two TCP flows come first, because harm compares
-    the other pairs with them."""
+    """Return the pairs of flows on a link. Pairs of two TCP flows come first, because the harm of
+    the other pairs is relative to them."""
     return [
         Pair(place, stack, cc)
         for stack in (None, *meeting.stacks)

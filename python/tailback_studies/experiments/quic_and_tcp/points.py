@@ -30,8 +30,8 @@ def job(pair: Pair, *, seeds: int) -> Job:
         del table["programs"]
         table["flows"].append({**table["flows"][0], "name": "other"})
     else:
-        # An endless transfer ends before the run's end only if an error occurs. The study counts
-        # these errors, so they must not fail the run.
+        # An endless transfer stops before the end of the run only if an error occurs. The study
+        # counts these errors, so they must not make the run fail.
         table["programs"][0].update(kind=pair.stack.kind, expect=1)
         if pair.stack.word is not None:
             table["programs"][0]["control"] = pair.stack.word
@@ -85,7 +85,7 @@ class Met:
     runs: int
     """Number of runs of this pair at this bottleneck."""
     ended_s: tuple[float, ...]
-    """Times in s at which the stack gave up, for each run in which it gave up. The numbers above do
+    """Time in s at which the stack gave up, for each run in which it gave up. The other fields do
     not include these runs.
     """
 
@@ -143,7 +143,7 @@ def _tcp(run: Summary) -> float:
 
 
 def _other(run: Summary) -> Summary:
-    """Return the results of the competitor, which is the program or the second flow."""
+    """Return the results of the competitor: the program or the second flow."""
     found: Summary = run["programs"][0] if run.get("programs") else run["flows"][1]
     return found
 

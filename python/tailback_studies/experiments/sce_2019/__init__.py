@@ -37,8 +37,8 @@ class Sce2019(Reproduction):
     parts = PARTS
 
     def study(self, request: Request) -> Study:
-        """Plan the runs of the requested tables, and the runs with single mechanisms switched
-        off."""
+        """Plan the runs of the requested tables, and the runs in which a single mechanism is
+        switched off."""
         from tailback_studies.experiments.sce_2019 import ablation, page, points, report, truth
 
         every = request.seeds_or(PAGE_SEEDS if request.page else SEEDS)

@@ -1,4 +1,4 @@
-"""Switches off or changes the model's mechanisms one at a time, and shows how the errors change."""
+"""Switches off or changes one mechanism of the model at a time, and shows how the errors change."""
 
 from __future__ import annotations
 
@@ -137,8 +137,8 @@ SEEDS = 1
 
 @dataclass(frozen=True)
 class Remark:
-    """An effect that is "under investigation" in the publication, with the table cells that show
-    the effect."""
+    """An effect that the publication calls "under investigation", with the table cells that show
+    this effect."""
 
     id: str
     title: str
@@ -241,8 +241,8 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run. The key is the id of an alternative. For the values that a remark
-    of the publication concerns, the key is `REMARK/ALTERNATIVE`.
+    """Return the batches to run. The key is the id of an alternative. If a remark in the
+    publication concerns the values, the key is `REMARK/ALTERNATIVE`.
     """
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)

@@ -35,8 +35,8 @@ def arrow(
     kind: str,
     belongs: Callable[[SceEntry], bool],
 ) -> str | None:
-    """Return the median and 90th percentile of the errors (in %) before and after a change, as
-    text."""
+    """Return a text with the median and the 90th percentile of the errors (in %), before and after
+    a change."""
     pair = [_two(sizes((e for e in cells if belongs(e)), kind)) for cells in (before, changed)]
     return None if None in pair else " \u2192 ".join(str(text) for text in pair)
 

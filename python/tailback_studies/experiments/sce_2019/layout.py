@@ -35,8 +35,8 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: Options of Cake for pairs: one queue, one queue in which SCE marking begins at the target, and
-#: one queue per flow.
+#: Options of Cake for pairs of flows: one queue, one queue in which SCE marking begins at the
+#: target delay, and one queue per flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
 #: Modes in which both flows share a queue.
 SHARED = MODES[:2]
@@ -49,7 +49,8 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 class SceSetup:
     """The congestion controls and the mode of Cake of a table."""
 
-    #: One of `MODES`. Empty for a table with one flow, which Cake's mode does not affect.
+    #: One of `MODES`. Empty for a table with one flow, because Cake's mode does not affect a
+    #: single flow.
     mode: str
     #: The congestion controls of the flows.
     ccs: tuple[str, ...]
@@ -109,8 +110,8 @@ GRIDS = {
 def _tables() -> Mapping[int, TableId]:
     """Return the tables.
 
-    Tables 5 to 11 have Jain's index. Later tables have throughput and RTT, first of
-    single flows, then of pairs.
+    Tables 5 to 11 show Jain's index. Later tables show throughput and RTT, first of single flows,
+    then of pairs.
     """
     out = [
         TableId(5, "jain", SceSetup("flowblind", ("reno", "reno"))),
@@ -139,7 +140,7 @@ TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
 #: Durations of a test in seconds, for delays of 20, 40, 80 and 160 ms. The keys are rates in
-#: Mbit/s. Tests with other delays take 30 s, with the exceptions in `seconds`.
+#: Mbit/s. Tests with other delays take 30 s, except as defined in `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
     1.0: (30, 30, 30, 60),

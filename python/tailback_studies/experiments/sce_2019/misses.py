@@ -1,4 +1,4 @@
-"""Lists the values with large errors, with known causes."""
+"""Lists the values with large errors, and the causes if they are known."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ LISTED_JAIN = 0.06
 
 
 def listed(entries: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return the values with errors above 25 %, and Jain's indices with errors above 0.06, by
-    quantity, largest first."""
+    """Return the values with errors above 25 %, and Jain's indices with errors above 0.06. Values
+    of the same quantity are together, with the largest errors first."""
     off = []
     for quantity in (*QUANTITIES, "jain"):
         kind, limit = ("absolute", LISTED_JAIN) if quantity == "jain" else ("relative", LISTED)

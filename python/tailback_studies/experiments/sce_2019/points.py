@@ -75,14 +75,15 @@ class SceEntry(BaseEntry):
     """
 
     table: TableId
-    #: Number of the flow, from 1, or 0 for a value of both flows.
+    #: Number of the flow, beginning with 1. 0 for a value that describes both flows.
     position: int
     rate_mbit: float
     delay_ms: float
 
     @property
     def cc(self) -> str:
-        """The flow's congestion control. For a value of both flows, both names, joined by "/"."""
+        """The flow's congestion control. For a value that describes both flows, both names, joined
+        by "/"."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
@@ -123,7 +124,7 @@ class SceEntry(BaseEntry):
 
 @dataclass(frozen=True)
 class SceBatch:
-    """A job that runs some values of a set-up."""
+    """A job that measures some values of a set-up."""
 
     setup: SceSetup
     places: Sequence[Place]
@@ -145,7 +146,7 @@ def plan(
     engine: str = "sim",
     variant: SceVariant = AS_PUBLISHED,
 ) -> list[SceBatch]:
-    """Return a batch for each set-up, which runs the wanted values of the set-up."""
+    """Return a batch for each set-up. The batch measures the wanted values of the set-up."""
     stock = engine != "sim"
     return [
         SceBatch(setup, places, Job(_scenario(setup, places, variant, stock=stock), {}, seeds))
@@ -160,8 +161,8 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Turn SCE off, because Linux does not support SCE. Without an SCE flow, this has little
-        # effect. Remove TCP's settings, because receive buffers in the guest have a fixed size.
+        # Turn SCE off, because Linux does not support SCE. This has little effect if no flow uses
+        # SCE. Remove the settings of TCP, because receive buffers in the guest have a fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {

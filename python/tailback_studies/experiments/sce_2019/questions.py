@@ -92,8 +92,8 @@ def table(by_reading: Mapping[str, Sequence[SceEntry]]) -> Table:
 
 
 def _speaks(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return a text that says how many errors are larger, and how many are smaller, with an
-    alternative.
+    """Return a text that says how many errors become larger with an alternative, and how many
+    become smaller.
     """
     before, changed = _pair(found, reading)
     rise = fall = 0
@@ -115,15 +115,15 @@ def _pair(
 
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
-    """Return the errors with the set-up and with the alternative, by group, over the values that
-    were run with both set-ups."""
+    """Return for each group the errors with the set-up and with the alternative. Use only values
+    that were measured with both."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)
 
 
 def _slope(found: Mapping[str, Sequence[SceEntry]]) -> str:
-    """Return for each rate the median error of flows without SCE that compete with SCE flows."""
+    """For each rate, return the median error of flows without SCE that compete with SCE flows."""
     texts = []
     for rate in (10.0, 50.0, 100.0):
         before, after = (_yielded(found[name], rate) for name in (BASELINE, "slope"))

@@ -1,8 +1,8 @@
 """Writes each table of the publication to files, with published values, measured values and their
 differences.
 
-A table has a row for each rate and a column for each delay. If the publication states a value for
-each of the two flows of a pair, the cell contains both values.
+A table has a row for each rate and a column for each delay. For a pair of flows, a cell contains
+both values if the publication states a value for each flow.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: The blocks of rows in a table. Each block has a function that returns the number to print for a
-#: value.
+#: The blocks of rows in a table, each with a function that returns the number to print for a value.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,

@@ -70,7 +70,7 @@ GOALS: tuple[ErrorsBelow[SceEntry], ...] = (
 
 
 def verdicts(entries: Sequence[SceEntry]) -> list[ErrorsVerdict]:
-    """Return whether each goal is met. Skip goals without any measured value."""
+    """Return for each goal whether it is met. Skip goals without any measured value."""
     return list(goals.errors_verdicts(GOALS, entries))
 
 
@@ -94,8 +94,8 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
 
 
 def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`: the errors of each quantity, then the result
-    of each goal."""
+    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
+    then the result of each goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
         if row["quantity"] == "throughput_mbit.shared":

@@ -1,4 +1,5 @@
-"""Section: expectations, measurements, and reasons why some expectations do not hold."""
+"""Section: expectations of the ABE paper and the poster, measurements, and reasons why some
+expectations do not hold."""
 
 from __future__ import annotations
 

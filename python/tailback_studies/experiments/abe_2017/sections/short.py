@@ -56,8 +56,8 @@ def blocks(measurements: AbeMeasures, facts: Facts) -> list[Block]:
 
 
 def _luck(cc: str, queue: str, points: Sequence[short.ShortPoint]) -> Table:
-    """For each size, separate the flows that ended before their first mark from the flows that were
-    marked. Show how ABE affects both groups.
+    """For each flow size, show how ABE affects two groups of flows: those that ended before their
+    first mark, and those that were marked.
     """
     factors = (beta_text(cc, b) for b in betas_of(points))
     columns = [*left("size, segments"), *right("flows with a mark", *factors)]

@@ -1,5 +1,5 @@
-"""Section on RED's idle clock, by which the average queue falls while the queue is empty. The clock
-that fits Table I for two Reno flows is used in all other runs."""
+"""Section on RED's idle clock. This clock determines how fast the average queue falls while the
+queue is empty. All other runs use the clock that agrees with Table I for two Reno flows."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, dr
 
 
 def fig3(_builder: Builder) -> Section:
-    """Draw the mark probability over the average queue, as set in the scenario files."""
+    """Draw the mark probability as a function of the average queue, with the settings of the
+    scenario files."""
     rows: list[dict[str, Any]] = []
     for name, file in (("step threshold (IV-B)", "fig5-m0.5"), ("slopes (IV-C)", "slope")):
         queue = pts.scenario(file)["bottleneck"]["queue"]
@@ -22,8 +23,8 @@ def fig3(_builder: Builder) -> Section:
             side = queue[key]
             low, high = pts.bdp_size(side["min"]), pts.bdp_size(side["max"])
             if file == "fig5-m0.5" and key == "ecn":
-                # Draw the step at the K for which the paper reports equal rates, not at the sweep's
-                # first K.
+                # Draw the step at the K at which the paper reports equal rates, and not at the
+                # first K of the sweep.
                 low = high = 1.34 * 0.5
             prob = float(side["probability"])
             corners = [(0.0, 0.0), (low, 0.0)]

@@ -1,5 +1,5 @@
-"""Additional section: which values of the options that the paper does not state fit its results
-best."""
+"""Additional section: for options that the paper does not state, which values agree best with the
+paper's results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Section: Comparison of Table I with the measured values, and the paper's claims about Table I."""
+"""Section: comparison of Table I with the measured values, and check of the paper's claims about
+Table I."""
 
 from __future__ import annotations
 
