@@ -129,7 +129,7 @@ def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path:
     made = league.pages(tmp_path)
     page = made[tmp_path / "league" / "bbr3-06.md"]
     assert "against 2 sections of RFC 9743 and other sources. bbr3:draft=06 fails 1 of them" in page
-    assert "is worse than CUBIC in 1. In 0 the runs do not decide." in page
+    assert "is worse than CUBIC in 1. 0 sections are undecided." in page
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
     assert (
@@ -191,7 +191,7 @@ def test_a_stack_has_a_page_and_says_what_was_not_run(
     texts = league.pages(tmp_path)
     page = texts[tmp_path / "league" / "quiche.md"]
     assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
-    assert "is worse than Linux's CUBIC in none. In 0 the runs do not decide. 1 section was" in page
+    assert "is worse than Linux's CUBIC in none. 0 sections are undecided. 1 section was" in page
     assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
     row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
     assert row in texts[tmp_path / "league.md"]

@@ -14,7 +14,7 @@ _REORDERING = (
     "QUIC declares a packet lost when an ACK arrives for the third packet after it (RFC 9002 "
     "section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
 )
-_STARTS_LATE = "Of the slow starts, HyStart, which `cubic` has by default, loses least"
+_STARTS_LATE = "Of all slow starts, HyStart (`cubic`'s default) loses the fewest packets"
 
 CAUSES: Mapping[str, Mapping[str, str]] = {
     "cubic:slow_start=hystart++": {
@@ -25,21 +25,22 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "cubic:slow_start=search": {
         "5.2.1, nsperf-coexist": (
-            "SEARCH ends no slow start before a loss in the deciding runs: `slow_start=none` gives "
-            f"the same numbers. {_STARTS_LATE}: [slow starts](../start-up.md)."
+            "in the deciding runs, SEARCH never ends slow start before a loss, so "
+            "`slow_start=none` gives the same numbers. "
+            f"{_STARTS_LATE}: [slow starts](../start-up.md)."
         ),
     },
     "bbr": {"6.2, 7.1-ce, nsperf-ecn": _NO_RESPONSE_TO_CE},
     "bbr2": {
         "6.2, 7.1-ce, nsperf-ecn": (
-            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms` it passes the first "
-            "two and is no worse in the third."
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, it passes the "
+            "first two sections and is no worse in the third."
         ),
     },
     "bbr3": {
         "6.2, 7.1-ce, nsperf-ecn": (
-            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms` it passes the first "
-            "two and is no worse in the third."
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, it passes the "
+            "first two sections and is no worse in the third."
         ),
     },
     "bbr3:draft=06": {
@@ -114,28 +115,31 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "fq_pie": {
         "4.5": (
             "above a probability of `ecn_prob`, PIE drops ECN-capable packets instead of marking "
-            "them. With `ecn_prob=100` it passes."
+            "them. With `ecn_prob=100`, FQ-PIE passes."
         ),
     },
     "cake": {
         "9.1-pages": (
-            "Cake shares the link between hosts first (`triple-isolate`), so that the connections "
-            "of a browser share one part. With `flow=flows` it is no worse."
+            "Cake first divides the link between hosts (`triple-isolate`), so all connections of "
+            "a browser share one part. With `flow=flows`, Cake is no worse."
         ),
-        "5.1.2": "Cobalt drops in the slow start of the short flow. With `rtt=1s` it is no worse.",
-        "7.2-pages": "both causes together: with `flow=flows,rtt=1s` it is no worse.",
+        "5.1.2": (
+            "Cobalt drops packets in the short flow's slow start. With `rtt=1s`, Cake is no worse."
+        ),
+        "7.2-pages": "both causes apply. With `flow=flows,rtt=1s`, Cake is no worse.",
     },
     "red": {
         "5.1.1-goodput, 4.5": (
-            "RED drops every packet while the average is above `max`, also ECN-capable ones. With "
-            "`gentle=true`, which Linux does not have, it is no worse and passes."
+            "while the average queue is above `max`, RED drops every packet, including "
+            "ECN-capable packets. With `gentle=true`, which Linux does not have, RED is no worse "
+            "and passes."
         ),
     },
     "dualpi2": {
         "L4S-battery-share": (
-            "at this rate the step threshold of 1 ms is below two packet times, so the second of "
-            "two packets that come together is marked for the first. With `min_qlen_step=2` it "
-            "passes."
+            "at this rate, two packets take longer to send than the step threshold of 1 ms. If "
+            "two packets arrive together, DualPI2 therefore marks the second one. With "
+            "`min_qlen_step=2`, DualPI2 passes."
         ),
     },
     "pi2": {

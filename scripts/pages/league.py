@@ -444,13 +444,15 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
     decided = sum(counts[verdict] for verdict in ("fail", "worse", "pass", "no worse"))
     name = subject.title if subject.is_stack else subject.name
     left = counts[NOT_RUN]
+    open_ = counts["undecided"]
     missing = f" {left} section{'s were' if left > 1 else ' was'} not run." if left else ""
     yield f"# {subject.title}: sections of the standards\n"
     yield (
         f"`tailback evaluate` tests {_what(subject)} against "
         f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. {name} "
-        f"fails {counts['fail']} of them{_worse(subject)}. In {counts['undecided']} the runs do "
-        f"not decide.{missing} See [all algorithms](../league.md), and [what the verdicts and harm "
+        f"fails {counts['fail']} of them{_worse(subject)}. {open_} section"
+        f"{' is' if open_ == 1 else 's are'} undecided."
+        f"{missing} See [all algorithms](../league.md), and [what the verdicts and harm "
         "mean](../../how-to/evaluate.md).\n"
     )
     yield "## What stands out\n"
@@ -480,7 +482,7 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         for row in subject.bad[:MOST]:
             yield f"- {_sentence(row)}"
         left = len(subject.bad) - MOST
-        yield "" if left <= 0 else f"- The table has {left} more.\n"
+        yield "" if left <= 0 else f"- The table below shows {left} more.\n"
     else:
         yield (f"No result of {subject.label} is beyond its bound.\n")
     if subject.better:
@@ -493,7 +495,7 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         yield ""
     known = causes.CAUSES.get(subject.name, {})
     if known:
-        yield "Causes, as far as they are known:\n"
+        yield "Known causes:\n"
         yield from (f"- **{section}**: {text}" for section, text in known.items())
         yield ""
 
@@ -526,7 +528,7 @@ def _facts(league: League, subject: Subject) -> Iterator[str]:
         yield f"- **other versions**: {', '.join(sections)} with `{version}` on {date}"
     yield (
         f"- **seeds**: {_either(subject.seeds)} for each scenario, beginning with seed 1; the "
-        "table has the number for each section"
+        "table shows the number for each section"
     )
     conditions = (
         "shorter runs and fewer scenarios than without `--quick`; " if facts["quick"] else ""

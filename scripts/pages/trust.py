@@ -164,7 +164,10 @@ def _clocks(evidence: Path) -> Iterator[str]:
         if len(numbers) == 4:
             cells.setdefault(row[0], {})[row[1]] = [float(number) for number in numbers]
     pairs = [clocks for clocks in cells.values() if len(clocks) == 2]
-    yield "| quantity | scenarios | real-time / virtual-time value: smallest | median | largest |"
+    yield (
+        "| quantity | scenarios | value in real time / in virtual time: smallest | median | "
+        "largest |"
+    )
     yield "|---|--:|--:|--:|--:|"
     for i, quantity in enumerate(("throughput", "mean queue delay")):
         ratios = sorted(clocks["real"][i] / clocks["virtual"][i] for clocks in pairs)

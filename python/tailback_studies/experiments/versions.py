@@ -77,9 +77,9 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
         title for first, other in pairs for title in (f"{first} over {other}", "90th percentile")
     )
     caption = (
-        "The table compares means over seeds. *A over B* is the difference of A from B in "
-        "percent: the median over all cases. *90th percentile* is the 90th percentile of the "
-        "absolute value of this difference."
+        "The table compares means over seeds. *A over B* shows by how many percent A is larger "
+        "than B (median over all cases). *90th percentile* refers to the absolute value of this "
+        "difference."
     )
     return Table(
         "medians",

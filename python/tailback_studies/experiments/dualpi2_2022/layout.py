@@ -93,7 +93,7 @@ ARCHIVES: tuple[Archive, ...] = (
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
 #: UDP payload rates (in Mbit/s) in overload runs, and the number of TCP flows in each class (`s5`
-#: in the publication's file names).
+#: in the names of runs).
 UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
 #: Base round-trip time (in ms) in overload runs.
