@@ -16,7 +16,7 @@ const MOST_SERIES = 24;
 const MOST_ROWS = 2_000_000;
 
 /** The largest number of run folders to draw at once, and of files to look at in a folder. */
-const MOST_RUNS = 8;
+export const MOST_RUNS = 8;
 const MOST_FILES = 5_000;
 
 /** The file with the time series of a run folder. */
@@ -143,13 +143,14 @@ export interface Chosen {
   file: File;
 }
 
-/** Returns the files to read. From a run folder, returns only the file with the time series, which
- * gets the name of the folder. */
-export function ofFolders(chosen: Chosen[]): File[] {
+/** Returns the files to read, and whether run folders above the limit were left out. From a run
+ * folder, returns only the file with the time series, which gets the name of the folder. */
+export function ofFolders(chosen: Chosen[]): { files: File[]; leftOut: boolean } {
   const alone = chosen.filter(({ path }) => !path.includes("/")).map(({ file }) => file);
   const runs = chosen.filter(({ path }) => path.endsWith(`/${SERIES}`));
   if (alone.length === 0 && runs.length === 0 && chosen.length > 0) throw new Error(words.noRun);
-  return [...alone, ...runs.slice(0, MOST_RUNS).map(({ path, file }) => new File([file], path.split("/").at(-2) ?? path))];
+  const drawn = runs.slice(0, MOST_RUNS).map(({ path, file }) => new File([file], path.split("/").at(-2) ?? path));
+  return { files: [...alone, ...drawn], leftOut: runs.length > MOST_RUNS };
 }
 
 /** A dropped folder or file. Browsers have two interfaces for it. */
@@ -211,7 +212,8 @@ export async function dropped(transfer: DataTransfer): Promise<Chosen[]> {
     }
     for await (const one of entry.inside()) {
       seen += 1;
-      if (seen > MOST_FILES || found.length >= MOST_RUNS) return;
+      // One run folder above the limit is enough to tell the user that not all are drawn.
+      if (seen > MOST_FILES || found.length > MOST_RUNS) return;
       await walk(one, `${path}/`);
     }
   };

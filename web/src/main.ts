@@ -7,7 +7,7 @@ import { button, el, menu, rate } from "./dom";
 import type { Draft } from "./edit";
 import { Editor } from "./editor";
 import { Events } from "./events";
-import { type Chosen, type Foreign, dropped, ofFolders, read } from "./foreign";
+import { type Chosen, type Foreign, MOST_RUNS, dropped, ofFolders, read } from "./foreign";
 import { type Exhibit, ofExamples, ofExperiments, ofLessons, ofPaths, texts } from "./gallery";
 import { lesson } from "./lesson";
 import { Moment, type Place, inline, moment } from "./live";
@@ -518,7 +518,9 @@ class Lab {
     const failure = (name: string, error: unknown) => failed.push(foreign.failed(name, error instanceof Error && error.name === "Error" ? error.message : foreign.unreadable));
     let files: File[] = [];
     try {
-      files = ofFolders(await chosen);
+      const found = ofFolders(await chosen);
+      files = found.files;
+      if (found.leftOut) failed.push(foreign.leftOut(MOST_RUNS));
     } catch (error) {
       failure(foreign.named, error);
     }

@@ -100,6 +100,7 @@ export const foreign = {
   run: "Run folder",
   named: "The folder",
   noRun: "no run folder of tailback, because no folder in it has a series.parquet. Nothing was drawn.",
+  leftOut: (most: number) => `The page draws at most ${most} run folders at once. The other folders were not drawn.`,
   notSeries: "not the series of a run as tailback writes them. Nothing was drawn.",
   remove: "Remove",
   removeTitle: (name: string) => `Remove ${name} from the charts`,
