@@ -36,8 +36,7 @@ def suite_and_subject(
         number = _number("flow", flows, flow)
         name = canonical["flows"][number]["cc"]["name"]
         suite, word, kind = "cc", "name", "flow"
-    # Leave out events, because they are not options of an algorithm, and `stored.scenario` cannot
-    # write them.
+    # Leave out events, because they are not options of an algorithm.
     still = {key: value for key, value in canonical.items() if key != "events"}
     written = stored.scenario(still, manifest["seed"])
     if written is None:

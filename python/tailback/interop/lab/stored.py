@@ -15,6 +15,7 @@ from typing import Any
 from tailback import _native
 from tailback.base import toml
 from tailback.errors import InputError, ScenarioError
+from tailback.metrics.groups import group_of
 from tailback.store.run_folder import StoredRun
 
 Table = dict[str, Any]
@@ -123,8 +124,82 @@ def _table(point: Table, seed: int) -> Table:
     for kind in ("flows", "traffic"):
         if point[kind]:
             table[kind] = [routed(one, f"{kind}.NAME") for one in point[kind]]
+    if point.get("events"):
+        table["events"] = list(_events(point, kinds))
     table["path"]["rtt"] = (table.get("flows", []) + table.get("traffic", []))[0]["rtt"]
     return table
+
+
+def _events(point: Table, kinds: _Kinds) -> Iterator[Table]:
+    """Yield a table of `[[events]]` for each event. An event of the canonical scenario lists all
+    options of a queue or impairment, so only the options that differ are written."""
+    links = point["links"]
+    members = [list(_members(group)) for kind in ("flows", "traffic") for group in point[kind]]
+    owners = [name for group in members for name in group]
+    options: dict[str, Table] = {}
+    for event in point["events"]:
+        made: Table = {"at": _unit(event["at"], "time")}
+        values: Table = {}
+        turns: dict[str, list[str]] = {"start": [], "stop": []}
+        for change in event["changes"]:
+            for turn in turns.keys() & change.keys():
+                turns[turn].append(owners[change[turn]])
+            # The second link of `both_directions` changes together with the first link.
+            if "link" not in change or links[change["link"]]["name"].endswith(".back"):
+                continue
+            link = links[change["link"]]
+            path = link["name"] if link["name"] == "bottleneck" else f"links.{link['name']}"
+            for key in {"rate", "delay", "loss"} & change.keys():
+                values[f"{path}.{key}"] = kinds.written(change[key], f"bottleneck.{key}")
+            if "queue" in change:
+                where, algorithm, new = "queue", link["queue"], change["queue"]
+            elif "impairment" in change:
+                number = change["impairment"]
+                where, algorithm = f"impairments[{number}]", link["impairments"][number]
+                new = change["options"]
+            else:
+                continue
+            old = options.get(f"{path}.{where}", algorithm["options"])
+            name = algorithm.get("name", algorithm.get("kind"))
+            kind = f"bottleneck.{where.partition('[')[0]}" + ("[0]" if "[" in where else "")
+            for key, value in _differing(new, old):
+                values[f"{path}.{where}.{key}"] = kinds.written(value, f"{kind}.{key}", name)
+            options[f"{path}.{where}"] = new
+        if values:
+            made["set"] = values
+        yield made | {turn: _grouped(names, members) for turn, names in turns.items() if names}
+
+
+def _members(group: Table) -> Iterator[str]:
+    count = group.get("count", 1)
+    for number in range(1, count + 1):
+        yield f"{group['name']}/{number}" if count > 1 else group["name"]
+
+
+def _grouped(names: list[str], members: list[list[str]]) -> list[str]:
+    """Replace the names of all flows of a group by the name of the group."""
+    found = []
+    for group in members:
+        own = [name for name in group if name in names]
+        found += [group_of(own[0])] if own == group else own
+    return found
+
+
+def _differing(new: Table, old: Table, above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the path and value of each option that an event changes."""
+    for key, value in new.items():
+        before = old.get(key)
+        if before == value:
+            continue
+        if isinstance(before, dict) and isinstance(value, int):
+            # An event does not store the unit of such an option, because the unit cannot change.
+            yield f"{above}{key}", dict.fromkeys(before, value)
+        elif isinstance(before, dict) and isinstance(value, dict) and before.keys() == value.keys():
+            inner = list(_differing(value, before, f"{above}{key}."))
+            is_size = before.keys() <= {"packets", "bytes", "ns"}
+            yield from ([(f"{above}{key}", value)] if is_size else inner)
+        else:
+            yield f"{above}{key}", value
 
 
 class _Kinds:
