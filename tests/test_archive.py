@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ import tailback as tb
 from conftest import COMMAND, ROOT, SCENARIO
 from tailback import examples
 from tailback.errors import DamagedResults, DamageWarning, InputError
-from tailback.store import archive, layout
+from tailback.store import archive, briefs, layout
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -144,6 +145,61 @@ def test_what_no_sweep_names_goes_and_age_and_version_choose_sweeps(root: Path) 
     assert (orphans.sweeps, len(orphans.runs)) == ([], 1)
     archive.remove(orphans)
     assert len(list((root / "runs").iterdir())) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems do not report changes of an inode")
+def test_an_unchanged_index_is_read_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(briefs, "LARGE", 1)
+    os.utime(layout.sweeps(root)[0], (1.1e9, 1.1e9))
+    before = archive.kept(root)
+    kept = root / "sweeps" / briefs.NAME
+    assert not kept.exists(), "the indexes are younger than two seconds"
+    monkeypatch.setattr(briefs, "SETTLED_NS", 0)
+    assert archive.kept(root) == before
+    data = kept.read_bytes()
+    read: list[Path] = []
+    actual = layout.read_index
+
+    def reading(file: Path) -> layout.Index:
+        read.append(file)
+        return actual(file)
+
+    monkeypatch.setattr(layout, "read_index", reading)
+    assert archive.kept(root) == before
+    assert not read
+
+    # A changed index is read again, even if its size and mtime are as before.
+    newest = layout.sweeps(root)[0]
+    times = newest.stat()
+    newest.write_bytes(newest.read_bytes())
+    os.utime(newest, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert archive.kept(root) == before
+    assert read == [newest]
+
+    # A damaged or copied catalogue is not used.
+    for at in (0, len(briefs.MAGIC) + 5, len(data) // 2, len(data) - 1):
+        kept.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        read.clear()
+        assert archive.kept(root) == before
+        assert sorted(read) == sorted(layout.sweeps(root))
+    copied = root.parent / "copied"
+    shutil.copytree(root, copied, copy_function=shutil.copy2)
+    read.clear()
+    assert [one.index for one in archive.kept(copied)] == [one.index for one in before]
+    assert sorted(read) == sorted(layout.sweeps(copied))
+
+    # The catalogue of a folder without sweeps is deleted.
+    archive.remove(archive.plan(root, older_days=0))
+    assert archive.kept(root) == []
+    assert not kept.exists()
+
+
+def test_pruning_measures_files_that_grew_in_place(root: Path) -> None:
+    plan = archive.plan(root, older_days=0)
+    run = layout.run_path(root, plan.runs[0])
+    with (run / "timing.json").open("ab") as file:
+        file.write(b" " * 1000)
+    assert archive.plan(root, older_days=0).bytes == plan.bytes + 1000
 
 
 def test_nothing_is_taken_away_while_an_index_cannot_be_read(root: Path) -> None:

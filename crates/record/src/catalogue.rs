@@ -81,7 +81,9 @@ impl Catalogue {
         }
     }
 
-    /// Returns the size of the files directly in a run folder, in bytes, or 0 if it does not exist.
+    /// Returns the size of the files directly in a run folder when the folder was last measured, in
+    /// bytes, or 0 if it does not exist. If a file of an unchanged folder grows in place, this
+    /// function does not notice it, because it does not look up files.
     ///
     /// # Errors
     /// If the folder cannot be read.

@@ -9,9 +9,12 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
+/// Number of folders in a scratch folder from which several threads delete them.
+const MANY: usize = 256;
 
 /// A scratch folder of this process, deleted when this value is dropped.
 #[derive(Debug)]
@@ -122,6 +125,23 @@ fn is_name(name: &str) -> bool {
 /// deletes folders. This function is called only for scratch folders. Symbolic links are deleted,
 /// but their targets are not.
 fn remove(folder: &Path) {
+    let inside = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
+    let entries = fs::read_dir(folder).ok().filter(|_| inside);
+    let paths: Vec<PathBuf> = (entries.into_iter().flatten().flatten())
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .collect();
+    if paths.len() >= MANY {
+        // The file system deletes the files of different folders at the same time.
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(MANY);
+        thread::scope(|scope| {
+            for part in paths.chunks(paths.len().div_ceil(threads)) {
+                scope.spawn(move || part.iter().map(fs::remove_dir_all).for_each(drop));
+            }
+        });
+    }
     let _ = fs::remove_dir_all(folder);
 }
 
@@ -173,6 +193,25 @@ mod tests {
         drop(Scratch::open(&place).expect("a folder"));
         assert!(victim.join("kept").exists());
         assert_eq!(fs::read_dir(&place).expect("a folder").count(), 0);
+    }
+
+    #[test]
+    fn many_folders_go_and_what_links_lead_to_stays() {
+        let root = tempfile::tempdir().expect("a folder");
+        let victim = root.path().join("victim");
+        fs::create_dir_all(victim.join("kept")).expect("a folder");
+        let scratch = Scratch::open(root.path()).expect("a folder");
+        for number in 0..2 * MANY {
+            let folder = scratch.path().join(number.to_string());
+            fs::create_dir(&folder).expect("a folder");
+            fs::write(folder.join("file"), "").expect("a file");
+            std::os::unix::fs::symlink(&victim, folder.join("link")).expect("a link");
+        }
+        std::os::unix::fs::symlink(&victim, scratch.path().join("link")).expect("a link");
+        fs::write(scratch.path().join("file"), "").expect("a file");
+        drop(scratch);
+        assert!(victim.join("kept").exists());
+        assert_eq!(fs::read_dir(root.path()).expect("a folder").count(), 1);
     }
 
     #[test]

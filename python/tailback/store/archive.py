@@ -20,7 +20,8 @@ from tailback import _native
 from tailback.base import folders, machine
 from tailback.base.names import unknown
 from tailback.errors import DamagedResults, DamageWarning, InputError
-from tailback.store import frames, layout, points, shape
+from tailback.store import briefs, frames, layout, shape
+from tailback.store.briefs import IndexBrief, IndexBriefs
 from tailback.store.versions import engine_of
 
 DAY_S = 86_400.0
@@ -30,7 +31,7 @@ DAY_S = 86_400.0
 class StoredSweep:
     """A stored sweep."""
 
-    index: layout.Index
+    index: IndexBrief
     path: Path
     """The folder of the sweep."""
     written: float
@@ -43,7 +44,7 @@ class StoredSweep:
     @property
     def runs(self) -> tuple[str, ...]:
         """The ids of all runs of the sweep, including missing runs."""
-        return tuple(dict.fromkeys(point.run_id for point in self.index.points))
+        return self.index.runs
 
     def to_dict(self) -> dict[str, Any]:
         """Return the object that `results list --json` prints."""
@@ -54,7 +55,7 @@ class StoredSweep:
             "engine": self.index.engine,
             "version": self.index.engine_version,
             "written": when.isoformat(timespec="seconds"),
-            "points": points.count(self.index.points),
+            "points": self.index.points,
             "runs": len(self.runs),
             "stored": len(self.stored),
             "bytes": self.bytes,
@@ -63,18 +64,18 @@ class StoredSweep:
 
 def kept(root: Path) -> list[StoredSweep]:
     """Return the sweeps in a folder, the latest first. Skip damaged indexes with a warning."""
-    with _sizes(root) as sizes:
+    with _sizes(root) as sizes, briefs.opened(root) as indexes:
         files = layout.sweeps(root)
-        return [one for file in files if (one := _kept(file, sizes)) is not None]
+        return [one for file in files if (one := _kept(file, sizes, indexes)) is not None]
 
 
-def _kept(file: Path, sizes: _Sizes) -> StoredSweep | None:
+def _kept(file: Path, sizes: _Sizes, indexes: IndexBriefs) -> StoredSweep | None:
     try:
-        index = layout.read_index(file)
+        index = indexes.of(file)
     except DamagedResults as damage:
         warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=3)
         return None
-    found = sizes.of([point.run_id for point in index.points])
+    found = sizes.of(index.runs)
     stored = tuple(run_id for run_id, size in found.items() if size)
     return StoredSweep(index, file.parent, file.lstat().st_mtime, stored, sum(found.values()))
 
@@ -190,21 +191,22 @@ def plan(
     version that is not in `versions`. Runs are deleted if no remaining sweep needs them.
     """
     chosen = {find(name, root).resolve() for name in names}
-    with _sizes(root) as sizes:
-        return _plan(root, chosen, sizes, older_days, versions)
+    with _sizes(root) as sizes, briefs.opened(root) as indexes:
+        return _plan(root, chosen, sizes, indexes, older_days, versions)
 
 
 def _plan(
     root: Path,
     chosen: Collection[Path],
     sizes: _Sizes,
+    indexes: IndexBriefs,
     older_days: float | None,
     versions: Mapping[str, Collection[str]] | None,
 ) -> RemovalPlan:
     gone: list[StoredSweep] = []
     needed: set[str] = set()
     for file in layout.sweeps(root):
-        sweep = _kept(file, sizes)
+        sweep = _kept(file, sizes, indexes)
         if sweep is None:
             raise DamagedResults(
                 f"{file}: the runs that its sweep needs cannot be read, so nothing is deleted; "
@@ -218,9 +220,21 @@ def _plan(
         else:
             needed.update(sweep.runs)
             # Keep the runs without a competitor, from which harm is computed.
-            needed.update(*(point.without.values() for point in sweep.index.points))
+            needed.update(sweep.index.without)
     free = [run_id for run_id in _runs(root) if run_id not in needed]
-    return RemovalPlan(root, gone, free, sum(sizes.of(free).values()))
+    return RemovalPlan(root, gone, free, _measured(root, free))
+
+
+def _measured(root: Path, run_ids: Iterable[str]) -> int:
+    """Return the total size (in bytes) of the files of these runs.
+
+    The files are looked up, because the catalogue does not notice files that grew in place.
+    """
+    return sum(
+        entry.stat(follow_symlinks=False).st_size
+        for run_id in run_ids
+        for entry in os.scandir(layout.run_path(root, run_id))
+    )
 
 
 def _runs(root: Path) -> Iterator[str]:
@@ -248,6 +262,7 @@ def remove(what: RemovalPlan) -> None:
     catalogue = _native.Catalogue(what.root, shape.native_summary())
     catalogue.forget(what.runs)
     catalogue.save()
+    briefs.forget(what.root)
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
