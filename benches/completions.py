@@ -190,10 +190,12 @@ def page(seeds: int) -> str:
         "early": "Jitter makes CUBIC's HyStart end slow start early. Without HyStart, the worst "
         f"run of CUBIC needs {_time(early[-1])} s.",
     }
-    kept = ", ".join(f"{within[cc]} paths with {cc}" for cc in CCS)
+    *first, last = (f"on {within[cc]} paths with {cc}" for cc in CCS)
+    kept = f"{', '.join(first)} and {last}"
     return HEAD.format(
         verdict="C4 is a congestion control whose test suite sets a time limit for each of "
-        f"{len(CASES)} paths.\nThe slowest of {seeds} runs stays within the limit on {kept}.",
+        f"{len(CASES)} paths.\nIn tailback, the slowest of {seeds} runs stays within this limit "
+        f"{kept}.",
         runs=runs,
         date=datetime.now(UTC).date(),
         seeds=seeds,

@@ -633,7 +633,7 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "of two flows arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine, "
         "virtual time passes each time a program reads the clock. This may change the order of "
-        "packets, and tailback prints a warning about it.\n"
+        "packets. tailback prints a warning about such programs.\n"
     )
 
 

@@ -79,7 +79,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
         [judged(holds=True, within=9), judged(holds=False, within=2)],
     )
     assert "1 of 2 criteria are met." in text
-    assert "In 20 comparisons, a limit applies to each error. 11 errors are within" in text
+    assert "Of the 20 individual errors with a limit, 11 are within their limits." in text
     assert "8 comparisons use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "20 errors exceed their limits. The table shows the 5 largest. The" in text

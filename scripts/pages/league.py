@@ -369,8 +369,9 @@ def _farthest(subject: Subject) -> str:
     if not subject.bad:
         return "all values are within their bounds"
     row = subject.bad[0]
+    title, value = row.data["title"], short(row.data["value"], 3)
     times = f", {short(row.ratio, 2)} times the bound" if row.ratio else ""
-    return f"{row.id} {row.data['title']}: {row.verdict}, {short(row.data['value'], 3)}{times}"
+    return f"{row.id} {title} ({row.verdict}; the value is {value}{times})"
 
 
 STACKS_PAGE = "programs.md"
@@ -404,17 +405,17 @@ Which sections of RFC 9743 do QUIC stacks meet with their own congestion control
 quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
 with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows all
 values of these stacks. tailback compares each stack, as [a
-program](../how-to/evaluate.md#a-program), with CUBIC over TCP on the same engine. On the kernel
-engine there are only three seeds, so more sections are undecided than in the simulator.
+program](../how-to/evaluate.md#a-program), with CUBIC over TCP on the same engine. The kernel engine
+runs only three seeds, so more sections are undecided than in the simulator.
 """
 
 PROBES = """\
 ## Two bounds on the rate under rising loss
 
 According to RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per
-round trip, and then wait longer and longer. The section applies to every transport, so tailback
-also requires it of QUIC. But RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams at each
-probe timeout. The table shows the verdicts for a bound of one packet and for a bound of two
+round trip, and then wait longer and longer. The section applies to every transport protocol, so
+tailback also applies it to QUIC. But RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams
+at each probe timeout. The table shows the verdicts for a bound of one packet and for a bound of two
 packets.
 """
 

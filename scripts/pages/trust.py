@@ -128,7 +128,7 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"In {cells} comparisons, a limit applies to each error, and {within} errors are within "
+        f"Of the {cells} individual errors with a limit, {within} are within "
         f"their limits. {held_out} comparisons use held-out values."
     )
 

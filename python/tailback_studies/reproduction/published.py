@@ -256,8 +256,7 @@ def _counted(judges: Sequence[Judge]) -> str:
     words = [f"{holding} of {count} criteria are met."]
     if cells:
         words.append(
-            f"In {cells} comparisons, a limit applies to each error. {within} errors are "
-            f"within their limits."
+            f"Of the {cells} individual errors with a limit, {within} are within their limits."
         )
     words.append(
         f"{held_out} comparisons use held-out values, which nobody looked at until the set-up was "

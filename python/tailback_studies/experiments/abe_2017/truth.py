@@ -163,7 +163,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
     off = [p for p in abe if abs(p.error or 0.0) > RATIO]
     return AbeVerdict(
         "equal-probability",
-        "Rate ratio at equal mark probability, compared with the ABE paper's table",
+        "Ratio of rates at equal mark probability, compared with the ABE paper's table",
         f"within {100 * RATIO:g} %",
         f"median {100 * (median(errors) or 0):.1f} %, at most {100 * max(errors):.1f} %",
         len(abe),

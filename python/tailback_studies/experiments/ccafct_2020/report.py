@@ -187,7 +187,7 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
             harms.append(line)
     measured = right("measured", *(["Linux"] if linux else []))
     columns = [*right("RTT, ms", "published, ms"), *measured]
-    title = "Geometric mean of the completion times of requests alone, ms"
+    title = "Geometric mean of the completion times of requests without a competitor, in ms"
     out: list[Block] = []
     if times:
         out.append(Table("alone", title, columns, times, "", run_facts))
@@ -199,7 +199,7 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
             "competitor causes. The word “outside” marks intervals that do not contain the "
             "published value. The published times of requests alone agree with hosts that do not "
             "store the ssthresh of earlier connections. The published times beside CUBIC agree "
-            "with hosts that store it. In which order the server closed connections is unknown."
+            "with hosts that store it. The order in which the server closed connections is unknown."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out

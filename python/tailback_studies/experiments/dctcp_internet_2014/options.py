@@ -94,7 +94,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
         "link",
         "a packet leaves the queue at the start of its transmission slot",
         "default",
-        "so the base RTT is 25 ms, and the path holds the paper's BDP",
+        "the base RTT is therefore 25 ms, and the path holds the paper's BDP",
     ),
     ("mean queue", "average over time, without the packet that is being sent", "default", ""),
     (

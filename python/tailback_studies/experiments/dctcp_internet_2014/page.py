@@ -22,16 +22,16 @@ JUDGED = (
         "Table I: K/M at which both flows have equal rates",
         "0.1 or one frame, whichever is larger",
     ),
-    (("utilisation",), "Table I: utilisation, Reno and DCTCP", "0.01"),
+    (("utilisation",), "Table I: utilisation by Reno and DCTCP", "0.01"),
     (
         ("occupancy_bdp",),
-        "Table I: mean queue, Reno and DCTCP, BDP",
+        "Table I: mean queue of Reno and DCTCP, in BDP",
         "0.02 or 8 %, whichever is larger",
     ),
-    (("two_reno_utilisation",), "Table I: utilisation, two Reno", "0.01"),
+    (("two_reno_utilisation",), "Table I: utilisation by two Reno flows", "0.01"),
     (
         ("two_reno_occupancy_bdp",),
-        "Table I: mean queue, two Reno, BDP",
+        "Table I: mean queue of two Reno flows, in BDP",
         "0.02 or 8 %, whichever is larger",
     ),
 )

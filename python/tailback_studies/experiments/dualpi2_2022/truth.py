@@ -46,21 +46,21 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
     ),
     CellsWithin(
         "dualpi2.qs_nonecn",
-        "DualPI2: mean and P99 of C's queue delay",
+        "DualPI2: mean and 99th percentile of C's queue delay",
         "relative",
         _dualpi2("qs_nonecn_mean", "qs_nonecn_p99"),
         0.2,
     ),
     CellsWithin(
         "dualpi2.qs_ecn_mean",
-        "DualPI2: mean of L's queue delay, ms",
+        "DualPI2: mean of L's queue delay, in ms",
         "absolute",
         _dualpi2("qs_ecn_mean"),
         0.1,
     ),
     CellsWithin(
         "dualpi2.qs_ecn_p99",
-        "DualPI2: P99 of L's queue delay, ms",
+        "DualPI2: 99th percentile of L's queue delay, in ms",
         "absolute",
         _dualpi2("qs_ecn_p99"),
         0.3,
@@ -80,7 +80,11 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
         0.25,
     ),
     CellsWithin(
-        "dualpi2.util_mean", "DualPI2: utilisation, points", "absolute", _dualpi2("util_mean"), 0.7
+        "dualpi2.util_mean",
+        "DualPI2: utilisation, in percentage points",
+        "absolute",
+        _dualpi2("util_mean"),
+        0.7,
     ),
     CellsWithin(
         "overload.qs",
@@ -92,7 +96,7 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
     ),
     CellsWithin(
         "overload.udp-drops",
-        "Overload: drops of UDP, points",
+        "Overload: drops of UDP, in percentage points",
         "absolute",
         _overload("drops_ecn_mean", "drops_nonecn_mean", whose="udp"),
         2.0,

@@ -7,8 +7,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "a shaper that counts the bytes of whole frames, with the burst that tc computes "
-        '(`burst = "tc"`)',
+        'a shaper with the burst that tc computes (`burst = "tc"`); whole frames count',
         "stated: the publication's htb class has a rate but no burst",
     ),
     ("buffer", "`bfifo limit` of 102,400 or 10,240,000 bytes of frames", "stated: 100kb, 10000kb"),
@@ -19,8 +18,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "flow",
-        "one flow that runs for 60 s from the start of its connection, with a receive window of "
-        "100 MB",
+        "one flow, 60 s from the start of its connection; its receive window is 100 MB",
         "stated: `iperf3 -t 60 -w 100M`",
     ),
     (

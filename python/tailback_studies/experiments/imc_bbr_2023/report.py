@@ -265,7 +265,7 @@ def _maps(entries: Sequence[ImcEntry], run_facts: Facts) -> Iterator[ReportFigur
         )
         title = f"Gain of BBR over CUBIC, buffer of {BUFFER_WORDS[buffer]}"
         caption = (
-            "The map shows by how many percent the goodput of BBR exceeds the goodput of CUBIC; "
+            "The map shows by how many percent BBR's goodput exceeds CUBIC's goodput; "
             f"the colour scale ends at {100 * limit:g} %. White cells have no published value."
         )
         yield ReportFigure(f"gain-{buffer}", title, chart, caption, run_facts)

@@ -25,7 +25,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "Prague",
         "version 0.6, which carries fractions of a segment over to its next window; without RTT "
-        "scaling, and without fallback to or detection of classic queues",
+        "scaling, and without detection of classic queues or fallback",
         "published source trees from before version 0.6 also carry over fractions, and one of "
         "these trees has no RTT scaling. The description of the test bed mentions neither scaling "
         "nor fallback",
@@ -52,7 +52,7 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "in the module's published source, `apply_step` requires `qdisc_qlen(l_queue) > 1` when a "
         "packet arrives",
     ),
-    ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10", "stated"),
+    ("pfifo", "`limit 1000` at 50 Mbit/s, `limit 200` at 10 Mbit/s", "stated"),
     ("fq_codel, pie, red", "options of the publication; otherwise tc's defaults", "stated"),
     (
         "value",

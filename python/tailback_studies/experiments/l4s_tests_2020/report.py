@@ -21,7 +21,7 @@ TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
     "In test S1, two flows, each of them Prague or CUBIC, share DualPI2, a FIFO or FQ-CoDel. "
-    "Their round-trip times are equal or differ. Tests S2 to S4 use links whose rate changes, and "
+    "Their round-trip times may differ. Tests S2 to S4 use links whose rate changes, and "
     "flows in both directions. "
     "In test S6, Prague and a classic flow share a queue with classic ECN (RFC 3168)."
 )

@@ -30,8 +30,8 @@ HOW = (
     "`quic-go`, `s2n-quic`, `aioquic` and `quiche` ([programs.md](../how-to/programs.md)). We "
     "wrote down the set-up before the first run. aioquic is written in Python and therefore slow, "
     "so it runs only at `20 Mbit/s` and `40 ms`. In some runs quic-go closed the connection with "
-    "the error `too many gaps in received data`. The results exclude these runs, by a rule that "
-    "we added after the first runs. Runs at `100 Mbit/s` with RTTs of `10` and `160 ms` are on [a "
+    "the error `too many gaps in received data`. The results exclude these runs. We added this "
+    "rule after the first runs. Runs at `100 Mbit/s` with RTTs of `10` and `160 ms` are on [a "
     "page of their own](quic-and-tcp-rtts.md). [Another page](quic-and-tcp-quiche.md) shows "
     "quiche, which we added later. TCP flows negotiate ECN, and queues that support ECN mark "
     "packets."
@@ -159,8 +159,8 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
             }
         )
     caption = (
-        "The figure shows which share of the total throughput of both flows the stack gets, with "
-        "a 95 % interval over the seeds. The dashed line is the fair share. For *its own kind*, "
+        "The figure shows the stack's share of the total throughput of both flows, with a 95 % "
+        "interval over the seeds. The dashed line is the fair share. For *its own kind*, "
         "both flows are TCP flows of Linux with the same congestion control."
     )
     return ReportFigure(
@@ -240,7 +240,7 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
         "place of a second Linux flow. The columns *to cubic*, *to reno* and *to bbr* show the "
         "median over RTTs. A negative value is a gain. "
         f"Flows compete in {shared}; the other queues isolate flows. "
-        "The last two columns count only the stack's packets."
+        "The last two columns show how many of 1000 packets of the stack were marked or dropped."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 

@@ -72,8 +72,8 @@ def _curves(
         x_ticks=sorted({p.rtt_ms for p in points}),
     )
     caption = (
-        f"The figure shows the throughput gain compared with beta = {layout.STANDARD[setup.cc]:g} "
-        f"and the same seed. "
+        "The figure shows the gain in throughput over a run with beta = "
+        f"{layout.STANDARD[setup.cc]:g} and the same seed. "
         "Hollow marks show the utilisation that the formula predicts from the windows measured at "
         "reductions. Bands show 95 % intervals over the seeds."
     )
