@@ -17,7 +17,7 @@ from tailback_studies.experiments.abe_2017 import (
 )
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 
-#: A measured value, and the value that the theory predicts.
+# A measured value, and the value that the theory predicts.
 Predicted = tuple[TableCell, float | None]
 
 

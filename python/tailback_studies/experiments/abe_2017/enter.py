@@ -16,7 +16,7 @@ from tailback.store.results import Results, Run
 from tailback_studies.experiments.abe_2017 import layout
 
 SEEDS = 30
-#: The time (in seconds) at which the second flow starts, and the goal for Jain's index.
+# The time (in seconds) at which the second flow starts, and the goal for Jain's index.
 ENTRY_S = 30.0
 LEVEL = 0.95
 DELIVERED = "delivered_bytes"
@@ -34,10 +34,10 @@ class EnterPoint:
     queue: str
     rtt_ms: float
     beta: float
-    #: Seconds from the start of the second flow until the goal is reached. If the goal is never
-    #: reached, the time until the end of the run.
+    # Seconds from the start of the second flow until the goal is reached. If the goal is never
+    # reached, the time until the end of the run.
     seconds: Estimate
-    #: Share of runs that reach the goal.
+    # Share of runs that reach the goal.
     reached: float
 
 

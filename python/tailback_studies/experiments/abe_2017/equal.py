@@ -13,13 +13,13 @@ from tailback.running.batch import Job
 from tailback.store.results import Results
 from tailback_studies.experiments.abe_2017 import layout, predict
 
-#: For each congestion control: the number of segments between marks, the round-trip time in ms, and
-#: the duration in s.
+# For each congestion control: the number of segments between marks, the round-trip time in ms, and
+# the duration in s.
 PERIODS = {"reno": (1000, 50, 300), "cubic": (10_000, 200, 900)}
 QUICK_PERIODS = {"reno": (1000, 50, 120), "cubic": (10_000, 200, 400)}
-#: Number of random mark schedules.
+# Number of random mark schedules.
 RANDOM = 5
-#: Number of marks in a schedule. This number is enough for the fastest flow.
+# Number of marks in a schedule. This number is enough for the fastest flow.
 MARKS = 4000
 
 
@@ -29,15 +29,15 @@ class EqualPoint:
     factor."""
 
     cc: str
-    #: Spacing of the marks: "periodic" or "random".
+    # Spacing of the marks: "periodic" or "random".
     marks: str
     beta: float
-    #: Mean throughput, in Mbit/s.
+    # Mean throughput, in Mbit/s.
     throughput: Estimate
     ratio: Estimate
-    #: The ratio that the ABE paper's table gives.
+    # The ratio that the ABE paper's table gives.
     table: float
-    #: The ratio that the theory of random marks predicts. None if this theory does not apply.
+    # The ratio that the theory of random marks predicts. None if this theory does not apply.
     random: float | None
 
     @property

@@ -15,18 +15,18 @@ SEEDS = 30
 RTTS = (20, 80, 160, 320)
 BETAS = (0.7, 0.75, 0.8, 0.85, 0.9)
 QUICK_BETAS = (0.7, 0.85)
-#: Pairs of competing groups: congestion control of the group with ABE, congestion control of the
-#: group without ABE, and the queue.
+# Pairs of competing groups: congestion control of the group with ABE, congestion control of the
+# group without ABE, and the queue.
 CASES = (
     ("cubic", "reno", "pie"),
     ("cubic", "cubic", "pie"),
     ("reno", "reno", "pie"),
     ("reno", "cubic", "pie"),
 )
-#: Congestion control of the group with ABE on the poster. For the group without ABE, the poster
-#: says only "standard TCP".
+# Congestion control of the group with ABE on the poster. For the group without ABE, the poster
+# says only "standard TCP".
 POSTER_ABE = "cubic"
-#: The smallest and the largest backoff factor for which the poster states its range of ratios.
+# The smallest and the largest backoff factor for which the poster states its range of ratios.
 POSTER_BETAS = (0.7, 0.85)
 POSTER_RATIO = (1.25, 2.0)
 

@@ -10,7 +10,7 @@ from typing import Any
 from tailback.errors import InputError
 from tailback_studies.reproduction import sources
 
-#: Parts of the experiment in the order of the command line, with their titles.
+# Parts of the experiment in the order of the command line, with their titles.
 PARTS: Mapping[str, str] = {
     "experiment-1": "One CUBIC flow at 20 Mbit/s",
     "experiment-2": "One NewReno flow on CoDel at 10 Mbit/s",
@@ -22,13 +22,13 @@ PARTS: Mapping[str, str] = {
     "experiment-7": "Short flows that end near the end of slow start",
     "trade-off": "What a gentler factor gains, and what it costs",
 }
-#: Parts of the experiment that can also run on Linux.
+# Parts of the experiment that can also run on Linux.
 KERNEL_PARTS = ("experiment-1", "experiment-2", "experiment-3", "experiment-4")
 
 NAMES = {"reno": "NewReno", "cubic": "CUBIC"}
-#: Factor by which the window is multiplied after a loss, and after a mark without ABE.
+# Factor by which the window is multiplied after a loss, and after a mark without ABE.
 STANDARD = {"reno": 0.5, "cubic": 0.7}
-#: Factor that RFC 8511 recommends after a mark.
+# Factor that RFC 8511 recommends after a mark.
 RECOMMENDED = {"reno": 0.8, "cubic": 0.85}
 BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
@@ -38,12 +38,12 @@ QUICK_BETAS: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9),
     "cubic": (0.7, 0.8, 0.85, 0.9),
 }
-#: Backoff factors that figures show. More curves could not be distinguished.
+# Backoff factors that figures show. More curves could not be distinguished.
 DRAWN: Mapping[str, tuple[float, ...]] = {
     "reno": (0.5, 0.7, 0.8, 0.9, 0.95),
     "cubic": (0.7, 0.8, 0.85, 0.9, 0.95),
 }
-#: Round-trip times (in ms) of the experiments with one flow.
+# Round-trip times (in ms) of the experiments with one flow.
 RTTS = (10, 20, 40, 80, 160, 320)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-#: CUBIC's constant C in segments/s^3, and its backoff factor (RFC 9438 section 5).
+# CUBIC's constant C in segments/s^3, and its backoff factor (RFC 9438 section 5).
 CUBIC_C = 0.4
 CUBIC_BETA = 0.7
 

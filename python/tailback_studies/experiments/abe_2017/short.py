@@ -16,16 +16,16 @@ SEEDS = 5
 RATE_MBIT = 10.0
 RTT_MS = 80.0
 MSS = 1448
-#: Sizes of the short flows, in segments.
+# Sizes of the short flows, in segments.
 SIZES = tuple(range(100, 1301, 20))
 QUICK_SIZES = tuple(range(150, 1051, 100))
 CASES = (("reno", "pie"), ("reno", "codel"), ("cubic", "pie"))
 BETAS = {"reno": (0.5, 0.7, 0.8, 0.85, 0.9), "cubic": (0.7, 0.8, 0.85, 0.9)}
-#: Round-trip times (in ms) of the runs that measure reductions after slow start.
+# Round-trip times (in ms) of the runs that measure reductions after slow start.
 RTTS = (40, 80, 160)
-#: Target delay of the queue in ms.
+# Target delay of the queue in ms.
 TARGETS_MS = {"pie": 20.0, "codel": 5.0}
-#: Size in segments of a flow that reaches congestion avoidance.
+# Size in segments of a flow that reaches congestion avoidance.
 LONG = 2500
 
 Key = tuple[str, str, str]
@@ -40,7 +40,7 @@ class ShortPoint:
     beta: float
     segments: int
     completion: Estimate
-    #: Completion time of each flow in s, and whether it was marked.
+    # Completion time of each flow in s, and whether it was marked.
     flows: Sequence[tuple[float, bool]]
 
     @property
@@ -64,13 +64,13 @@ class Steps:
     queue: str
     rtt_ms: float
     beta: float
-    #: Window at the first reduction, divided by the window that fits into the path and the queue at
-    #: its target.
+    # Window at the first reduction, divided by the window that fits into the path and the queue at
+    # its target.
     overshoot: Estimate
     steps: Estimate
     most: int
-    #: Number of runs whose window at the first reduction is at most twice the window that fits. Of
-    #: these runs, `within` counts those that need at most `bound` reductions.
+    # Number of runs whose window at the first reduction is at most twice the window that fits. Of
+    # these runs, `within` counts those that need at most `bound` reductions.
     bounded: int
     within: int
 

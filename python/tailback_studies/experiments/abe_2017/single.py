@@ -56,14 +56,14 @@ SETUPS = (
 )
 SEEDS = 5
 
-#: Smallest bandwidth-delay product (in segments) for which the formula is trusted. The formula
-#: ignores the round trip of a reduction, and ACKs for two segments. Together, these reduce the
-#: window by about two segments. If the bandwidth-delay product is smaller than this limit, two
-#: segments are more than 2 percentage points of utilisation.
+# Smallest bandwidth-delay product (in segments) for which the formula is trusted. The formula
+# ignores the round trip of a reduction, and ACKs for two segments. Together, these reduce the
+# window by about two segments. If the bandwidth-delay product is smaller than this limit, two
+# segments are more than 2 percentage points of utilisation.
 LEAST_PATH = 100.0
-#: Cycles count as equal if the standard deviation of the windows at reductions is at most this
-#: share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
-#: Both values serve to explain differences, not to decide whether a criterion is met.
+# Cycles count as equal if the standard deviation of the windows at reductions is at most this
+# share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
+# Both values serve to explain differences, not to decide whether a criterion is met.
 EQUAL_CYCLES = 0.05
 
 
@@ -76,15 +76,15 @@ class SinglePoint:
     beta: float
     utilisation: Estimate
     throughput: Estimate
-    #: Gain in throughput over the standard factor. None for the standard factor.
+    # Gain in throughput over the standard factor. None for the standard factor.
     gain: Estimate
-    #: Percentiles of the queue delay in ms.
+    # Percentiles of the queue delay in ms.
     delay: Mapping[str, float | None]
-    #: Window at reductions, in bandwidth-delay products.
+    # Window at reductions, in bandwidth-delay products.
     x: float | None
-    #: Standard deviation of the windows at reductions, divided by the mean of these windows.
+    # Standard deviation of the windows at reductions, divided by the mean of these windows.
     spread: float | None
-    #: Utilisation that the formula predicts if applied to each cycle.
+    # Utilisation that the formula predicts if applied to each cycle.
     by_cycles: float | None
     runs: Sequence[Run]
 

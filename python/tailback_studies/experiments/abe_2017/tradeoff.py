@@ -14,8 +14,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-#: Number of seeds for runs in which a flow starts later. These runs need more seeds than other
-#: runs, because their times vary most.
+# Number of seeds for runs in which a flow starts later. These runs need more seeds than other
+# runs, because their times vary most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")
@@ -24,7 +24,7 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
-#: Differences of gain, loss, delay (ms) and time (s) that count as equal.
+# Differences of gain, loss, delay (ms) and time (s) that count as equal.
 SAME = (0.01, 0.02, 1.0, 1.0)
 
 Key = tuple[str, str, str]
@@ -37,16 +37,16 @@ class TradeoffPoint:
     cc: str
     queue: str
     beta: float
-    #: Throughput of the flow alone, divided by its throughput with the standard factor, minus one.
+    # Throughput of the flow alone, divided by its throughput with the standard factor, minus one.
     gain: float
-    #: Share of its throughput that a standard flow loses to a competitor with ABE.
+    # Share of its throughput that a standard flow loses to a competitor with ABE.
     loss: float
-    #: Mean queue delay (in ms) of the flow alone.
+    # Mean queue delay (in ms) of the flow alone.
     delay_ms: float
     delay_p99_ms: float
-    #: Seconds until a flow that starts later reaches its fair share.
+    # Seconds until a flow that starts later reaches its fair share.
     convergence_s: Estimate
-    #: Whether the factor is on the Pareto front.
+    # Whether the factor is on the Pareto front.
     best: bool = False
 
     @property

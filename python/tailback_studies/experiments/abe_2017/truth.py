@@ -13,7 +13,7 @@ from tailback_studies.experiments.abe_2017 import equal, groups, layout, short, 
 from tailback_studies.experiments.abe_2017.measured import AbeMeasures
 from tailback_studies.reproduction.judges import Judge
 
-#: Tolerances for utilisation (a share), for ratios (a relative error), and for delays (in ms).
+# Tolerances for utilisation (a share), for ratios (a relative error), and for delays (in ms).
 UTILISATION = 0.02
 RATIO = 0.08
 DELAY_MS = 2.0
@@ -27,16 +27,16 @@ class AbeVerdict:
     id: str
     title: str
     expected: str
-    #: What was measured, as text.
+    # What was measured, as text.
     measured: str
     cells: int
-    #: Number of values that meet the expectation.
+    # Number of values that meet the expectation.
     held: int
-    #: Whether all values meet the expectation.
+    # Whether all values meet the expectation.
     holds: bool
-    #: The values that do not meet the expectation, as text.
+    # The values that do not meet the expectation, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    #: The error of each value. `error` is the kind of these errors, one of `entries.KINDS`.
+    # The error of each value. `error` is the kind of these errors, one of `entries.KINDS`.
     sizes: Sequence[float] = field(default_factory=tuple)
     error: str = "absolute"
 

@@ -8,9 +8,9 @@ from tailback_studies.experiments.ccafct_2020.layout import ROWS, RTTS_MS, Ccafc
 from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: Parts of the experiment, one for each round-trip time.
+# Parts of the experiment, one for each round-trip time.
 PARTS: tuple[str, ...] = tuple(f"rtt-{rtt}" for rtt in RTTS_MS)
-#: Number of seeds for each round-trip time. A quick run uses one seed.
+# Number of seeds for each round-trip time. A quick run uses one seed.
 SEEDS = 5
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Each row has an item of the set-up, its value, and the basis of the value.
+# Each row has an item of the set-up, its value, and the basis of the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     ("bottleneck", "50 Mbit/s (whole frames count), one bottleneck in each direction", "stated"),
     (
@@ -86,8 +86,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Changes to the set-up after the first comparison. Each row has an item, its old value, its new
-#: value and the reason.
+# Changes to the set-up after the first comparison. Each row has an item, its old value, its new
+# value and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -150,7 +150,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions. Each row has a question, what was tried, the result, and the verdict.
+# Open questions. Each row has a question, what was tried, the result, and the verdict.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "at 80 ms, harm by CUBIC is too small on both engines, and on Linux at 10 and 20 ms too",

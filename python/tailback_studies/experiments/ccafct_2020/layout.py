@@ -9,10 +9,10 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 WORDS = {"": "alone", "cubic": "beside CUBIC", "prague": "beside Prague"}
-#: Round-trip times in ms, and the competitors. An empty name means that there is no competitor.
+# Round-trip times in ms, and the competitors. An empty name means that there is no competitor.
 RTTS_MS = (10, 20, 40, 80, 160)
 COMPETITORS = ("", "cubic", "prague")
-#: Statistics of the completion times of requests.
+# Statistics of the completion times of requests.
 STATISTICS = ("geomean", "median", "p95")
 
 

@@ -17,12 +17,12 @@ from tailback_studies.experiments.ccafct_2020.spread import interval
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import lines, scenario, set_value
 
-#: Number of requests of each row in a full and a quick run.
+# Number of requests of each row in a full and a quick run.
 REQUESTS, QUICK_REQUESTS = 900, 300
-#: A competitor starts `BEFORE` seconds before the first request, and stops `TAIL` seconds after the
-#: last request. The last requests of a run may take up to `AFTER` seconds.
+# A competitor starts `BEFORE` seconds before the first request, and stops `TAIL` seconds after the
+# last request. The last requests of a run may take up to `AFTER` seconds.
 BEFORE, TAIL, AFTER = 20, 10, 60
-#: The competitors in the order in which the publication's program runs them.
+# The competitors in the order in which the publication's program runs them.
 ORDER = ("", "cubic", "prague")
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-#: Number of requests in a block. A block lasts about 10 s.
+# Number of requests in a block. A block lasts about 10 s.
 BLOCK = 50
-#: Number of draws for each seed.
+# Number of draws for each seed.
 DRAWS = 400
 
 

@@ -11,10 +11,10 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: The largest relative error that the goal allows, for times and for harm.
+# The largest relative error that the goal allows, for times and for harm.
 LIMIT = 0.2
 
-#: The criterion for harm that takes chance into account.
+# The criterion for harm that takes chance into account.
 SPREAD = "harm within its spread"
 
 GOALS: tuple[CellsWithin[CcafctEntry], ...] = (

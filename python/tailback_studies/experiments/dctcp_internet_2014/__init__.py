@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tailback.store.results import Results
     from tailback_studies.experiments.dctcp_internet_2014.points import DctcpBatch
 
-#: Number of seeds of each point. The documentation page uses `PAGE_SEEDS` seeds, and a quick run
-#: uses `QUICK_SEEDS` seeds.
+# Number of seeds of each point. The documentation page uses `PAGE_SEEDS` seeds, and a quick run
+# uses `QUICK_SEEDS` seeds.
 SEEDS = 3
 PAGE_SEEDS = 5
 QUICK_SEEDS = 2

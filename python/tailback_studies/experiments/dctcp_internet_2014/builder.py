@@ -15,13 +15,13 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.words import seconds
 
-#: Deviations from the paper's set-up in every figure.
+# Deviations from the paper's set-up in every figure.
 DEVIATIONS = (
     "a packet-level simulator with Linux's TCP algorithms instead of Linux 3.2.18 in virtual "
     "machines",
     "SACK, RACK and PRR as in today's Linux; 3.2 reduced the window by rate halving",
 )
-#: Deviations of the kernel engine from the paper's set-up.
+# Deviations of the kernel engine from the paper's set-up.
 LINUX_DEVIATIONS = (
     "Linux of today with modules of tailback's own (`sch_wred`, `tcp_dctcp_2014`, "
     "`tcp_reno_acks`) instead of Linux 3.2.18",
@@ -37,18 +37,18 @@ OCCUPANCY = "mean queue in BDP"
 class DctcpMeasures:
     """The measurements that one call of the experiment makes."""
 
-    #: The frame of each batch, with a row for each run (`points.table`).
+    # The frame of each batch, with a row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
-    #: Recorded series (time_s, flow, quantity, value) of single runs, by batch, one for each point.
+    # Recorded series (time_s, flow, quantity, value) of single runs, by batch, one for each point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     engine: str = "sim"
     version: str = ""
     quick: bool = False
-    #: The frames of the simulator, if `frames` are from the kernel engine.
+    # The frames of the simulator, if `frames` are from the kernel engine.
     simulated: dict[str, pl.DataFrame] = field(default_factory=dict)
-    #: Batches that the engine cannot run, with reasons.
+    # Batches that the engine cannot run, with reasons.
     refused: Mapping[str, str] = field(default_factory=dict)
-    #: Duration and warm-up of each batch.
+    # Duration and warm-up of each batch.
     lengths: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
 

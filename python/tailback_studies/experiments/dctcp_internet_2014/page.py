@@ -14,8 +14,8 @@ from tailback_studies.reproduction.judges import Judge
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: Criteria for the values. Each entry contains the quantities to which a criterion applies, the
-#: title of the criterion, and its limit as text.
+# Criteria for the values. Each entry contains the quantities to which a criterion applies, the
+# title of the criterion, and its limit as text.
 JUDGED = (
     (
         ("k_over_m",),

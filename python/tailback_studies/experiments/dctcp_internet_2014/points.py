@@ -19,11 +19,11 @@ from tailback.metrics.jain import jain
 from tailback.metrics.statistics import estimate
 from tailback_studies.reproduction import sources
 
-#: Bandwidth-delay product in the paper (10 Mbit/s x 25 ms), in bytes.
+# Bandwidth-delay product in the paper (10 Mbit/s x 25 ms), in bytes.
 BDP = 31_250
-#: Size of a frame in bytes.
+# Size of a frame in bytes.
 FRAME = 1_500
-#: Values of Min_Thresh_Reno in BDP in Table I, as named in scenario files and as numbers.
+# Values of Min_Thresh_Reno in BDP in Table I, as named in scenario files and as numbers.
 ROWS: tuple[tuple[str, float], ...] = (
     ("0.125", 0.125),
     ("0.25", 0.25),
@@ -31,11 +31,11 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-#: Batches of single runs to draw over time.
+# Batches of single runs to draw over time.
 DRAWN = ("fig1", "fig2")
 
-#: With these settings, Linux sends frames of 1500 B, as in the paper. The frame size includes the
-#: Ethernet header.
+# With these settings, Linux sends frames of 1500 B, as in the paper. The frame size includes the
+# Ethernet header.
 LINUX_FRAMES: Mapping[str, Any] = {"tcp.mss": 1434, "tcp.header": 66, "path.offloads": False}
 
 ECN = "bottleneck.queue.ecn"
@@ -54,7 +54,7 @@ class DctcpBatch:
     name: str
     scenario: dict[str, Any]
     set: dict[str, Any] = field(default_factory=dict)
-    #: Largest number of seeds, or None if there is no limit.
+    # Largest number of seeds, or None if there is no limit.
     most_seeds: int | None = None
 
 
@@ -63,11 +63,11 @@ class Option:
     """An alternative value of a setting, to be tried."""
 
     id: str
-    #: The alternative value, as text for the table.
+    # The alternative value, as text for the table.
     title: str
-    #: The changed values, by path.
+    # The changed values, by path.
     set: Mapping[str, Any]
-    #: The rows of the ablation table for which to try the alternative value.
+    # The rows of the ablation table for which to try the alternative value.
     rows: tuple[str, ...] = ("step-0.125", "step-1", "slope-0.5")
 
 
@@ -288,8 +288,8 @@ def _scalar(value: Any) -> Any:
     return value if isinstance(value, int | float | str | bool) else str(value)
 
 
-#: Columns that `aggregate` averages. For each column, the result also has columns whose names end
-#: in `_low` and `_high`.
+# Columns that `aggregate` averages. For each column, the result also has columns whose names end
+# in `_low` and `_high`.
 AVERAGED = ("ratio", "jain", "utilisation", "occupancy")
 
 
@@ -332,17 +332,17 @@ class EqualShare:
     """The parameter at which both flows have equal rates, with the queue and utilisation at this
     parameter."""
 
-    #: The parameter: K/M or Max_Prob_DCTCP.
+    # The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    #: Number of seeds for which both flows have equal rates at some point of the grid.
+    # Number of seeds for which both flows have equal rates at some point of the grid.
     n: int
     utilisation: float
     utilisation_ci95: float | None
-    #: Mean queue in BDP.
+    # Mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    #: The values of the grid below and above `x`.
+    # The values of the grid below and above `x`.
     between: tuple[float, float]
 
 
@@ -392,7 +392,7 @@ def equal_share(
     )
 
 
-#: Smaller ratios of rates are replaced by this value, because the logarithm of 0 is infinite.
+# Smaller ratios of rates are replaced by this value, because the logarithm of 0 is infinite.
 STARVED = 1e-3
 
 

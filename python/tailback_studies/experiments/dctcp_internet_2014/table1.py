@@ -16,11 +16,11 @@ from tailback_studies.reproduction.sources import published_rows
 class Table1Row:
     """A row of Table I as published."""
 
-    #: Min_Thresh_Reno / BDP.
+    # Min_Thresh_Reno / BDP.
     m: float
     k_over_m: float
     utilisation: float
-    #: Mean queue, in BDP.
+    # Mean queue, in BDP.
     occupancy: float
     two_reno_utilisation: float
     two_reno_occupancy: float

@@ -22,16 +22,16 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 if TYPE_CHECKING:
     from tailback_studies.experiments.dualpi2_2022.on_linux import OnLinux
 
-#: Parts of the experiment by their names on the command line. Each part is a group of runs.
+# Parts of the experiment by their names on the command line. Each part is a group of runs.
 GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-#: A part of the experiment without a published result file. It varies details that the publication
-#: does not state, one at a time.
+# A part of the experiment without a published result file. It varies details that the publication
+# does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
-#: Number of seeds of each run. `--quick` uses one seed.
+# Number of seeds of each run. `--quick` uses one seed.
 SEEDS = 5
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-#: Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
-#: from. "Stated" means that the file `info` of each published archive contains the value.
+# Each row is a parameter of the set-up, its value in our scenarios, and where that value comes
+# from. "Stated" means that the file `info` of each published archive contains the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",

@@ -9,7 +9,7 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, INK, MUTED, Chart
 
-#: Colours of published and of measured values.
+# Colours of published and of measured values.
 WHOSE = {"published": MUTED, "measured": CATEGORIES[0]}
 
 

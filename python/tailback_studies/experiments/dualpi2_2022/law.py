@@ -19,14 +19,14 @@ class Law:
     """
 
     run: Run
-    #: Share of the packets in L that the coupling marked (p_l), and share of the packets in C that
-    #: were dropped (p_c), over all seeds.
+    # Share of the packets in L that the coupling marked (p_l), and share of the packets in C that
+    # were dropped (p_c), over all seeds.
     p_l: float
     p_c: float
-    #: The mean of p squared, from samples every second. None without samples.
+    # The mean of p squared, from samples every second. None without samples.
     square: float | None
-    #: Relative half-width of the ratio's 95 % confidence interval. It is computed from the counts
-    #: of marks and drops, and from the samples of p if they are used.
+    # Relative half-width of the ratio's 95 % confidence interval. It is computed from the counts
+    # of marks and drops, and from the samples of p if they are used.
     noise: float
     published: float | None
 

@@ -23,15 +23,15 @@ MIXED, OVERLOAD = "mixed-rtt", "overload"
 class Archive:
     """A published archive of runs with one pair of congestion controls on one queue."""
 
-    #: The name of the archive in the publication.
+    # The name of the archive in the publication.
     name: str
-    #: The folder inside the archive.
+    # The folder inside the archive.
     run: str
-    #: The kind of runs: MIXED or OVERLOAD.
+    # The kind of runs: MIXED or OVERLOAD.
     kind: str
-    #: The queue: dualpi2, pie or fq_codel.
+    # The queue: dualpi2, pie or fq_codel.
     aqm: str
-    #: Congestion controls of the flow with ECN and of the flow without ECN.
+    # Congestion controls of the flow with ECN and of the flow without ECN.
     ccs: tuple[str, str]
 
     @property
@@ -75,8 +75,8 @@ def _overload(name: str, ccs: tuple[str, str]) -> Archive:
     )
 
 
-#: The archives of mixed round-trip times and of overload, as the publication's repository lists
-#: them. The data of this package does not include the results of the archives with Reno.
+# The archives of mixed round-trip times and of overload, as the publication's repository lists
+# them. The data of this package does not include the results of the archives with Reno.
 ARCHIVES: tuple[Archive, ...] = (
     _mixed("pcdualpi2", "dualpi2", 20, ("prague", "cubic")),
     _mixed("ecpie", "pie", 15, ("cubic", "cubic")),
@@ -88,24 +88,24 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-#: Round-trip times (in ms) of the flow with ECN and of the flow without ECN. 0 means
-#: that there is no such flow.
+# Round-trip times (in ms) of the flow with ECN and of the flow without ECN. 0 means
+# that there is no such flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
-#: UDP payload rates (in Mbit/s) in overload runs, and the number of TCP flows in each class (`s5`
-#: in the names of runs).
+# UDP payload rates (in Mbit/s) in overload runs, and the number of TCP flows in each class (`s5`
+# in the names of runs).
 UDP_MBIT = (50, 70, 100, 140, 200)
 TCP_FLOWS = 5
-#: Base round-trip time (in ms) in overload runs.
+# Base round-trip time (in ms) in overload runs.
 OVERLOAD_RTT = 10
-#: Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
-#: the class of the UDP flow. The published percentiles of the rate per flow show how many flows
-#: send. If the 1st percentile is 0 and the 25th percentile is not, one of five flows is idle. With
-#: UDP in C, the flows in L have a 25th percentile of 0 and a 75th percentile of 5/3 of the mean, so
-#: three of the five flows send.
+# Numbers of flows that send packets in L and in C. There are five flows in each class. The key is
+# the class of the UDP flow. The published percentiles of the rate per flow show how many flows
+# send. If the 1st percentile is 0 and the 25th percentile is not, one of five flows is idle. With
+# UDP in C, the flows in L have a 25th percentile of 0 and a 75th percentile of 5/3 of the mean, so
+# three of the five flows send.
 ACTIVE: Mapping[str, tuple[int, int]] = {"L": (4, 4), "C": (3, 4)}
-#: Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
-#: key consists of the rates (in Mbit/s) of UDP in L and in C.
+# Exceptions to `ACTIVE` with Prague and CUBIC, derived from the published window statistics. The
+# key consists of the rates (in Mbit/s) of UDP in L and in C.
 ACTIVE_IN: Mapping[tuple[int, int], tuple[int, int]] = {(140, 0): (3, 4)}
 
 
@@ -115,12 +115,12 @@ class Run:
     and one for its UDP flow."""
 
     archive: Archive
-    #: Round-trip times in ms. 0 means that there is no such flow.
+    # Round-trip times in ms. 0 means that there is no such flow.
     rtt_ecn: int
     rtt_nonecn: int
-    #: Number of TCP flows in each class.
+    # Number of TCP flows in each class.
     flows: int = 1
-    #: UDP payload rate (in Mbit/s) in the class with ECN and in the class without ECN.
+    # UDP payload rate (in Mbit/s) in the class with ECN and in the class without ECN.
     udp: tuple[int, int] = (0, 0)
 
     @property
@@ -177,7 +177,7 @@ class DualPi2Case:
     run, or all flows of another run."""
 
     run: Run
-    #: The flows whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
+    # The flows whose statistics the row has: "tcp" or "udp" in overload, otherwise "".
     whose: str
 
     @property
@@ -218,9 +218,9 @@ class DualPi2Case:
 
 
 RATIOS = ("rate_ratio", "window_ratio")
-#: Suffixes of the columns of a quantity.
+# Suffixes of the columns of a quantity.
 STATISTICS = ("mean", "p1", "p25", "p75", "p99", "stddev")
-#: Quantities and their units, in the publication's order of columns.
+# Quantities and their units, in the publication's order of columns.
 QUANTITIES: Mapping[str, str] = {
     "qs_ecn": "ms",
     "qs_nonecn": "ms",
@@ -255,7 +255,7 @@ def _runs() -> tuple[Run, ...]:
 RUNS = _runs()
 CASES: tuple[DualPi2Case, ...] = tuple(case for run in RUNS for case in run.cases)
 
-#: Key of a value: archive, case, column.
+# Key of a value: archive, case, column.
 Key = tuple[str, str, str]
 
 

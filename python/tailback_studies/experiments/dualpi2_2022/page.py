@@ -86,8 +86,8 @@ def _open(facts: Facts) -> Table:
     return Table("open", "Open questions", columns, table, "", facts)
 
 
-#: Open questions: differences without a known cause. Each row contains the question, what was
-#: tried, the result, and the conclusion.
+# Open questions: differences without a known cause. Each row contains the question, what was
+# tried, the result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "C's queue beside a Prague flow with a short round-trip time: if CUBIC has a long one, "

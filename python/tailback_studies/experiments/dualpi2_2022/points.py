@@ -25,17 +25,17 @@ from tailback_studies.experiments.dualpi2_2022.recorder import recorded
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Length of the measured time (in seconds) in a full run and in a quick run.
+# Length of the measured time (in seconds) in a full run and in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-#: Time from the start of the flows to the start of the published measurement, in seconds. At 100
-#: ms, every published sample of a Prague flow without competitors shows a full link. The flow grows
-#: by one segment per RTT, so it needs 33 s to fill the link.
+# Time from the start of the flows to the start of the published measurement, in seconds. At 100
+# ms, every published sample of a Prague flow without competitors shows a full link. The flow grows
+# by one segment per RTT, so it needs 33 s to fill the link.
 BEFORE = 40.0
-#: Bytes of frame and payload of iperf's UDP packets.
+# Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
-#: Queues of the archives other than DualPI2, as `tc qdisc` printed them. Missing options have tc's
-#: default.
+# Queues of the archives other than DualPI2, as `tc qdisc` printed them. Missing options have tc's
+# default.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "pie": {"aqm": "pie", "limit": "40000p", "target": "15ms", "tupdate": "16ms", "ecn": True},
     "fq_codel": {
@@ -46,7 +46,7 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-#: Queues with which unpatched Linux can run the experiments. DualPI2's L class would need Prague.
+# Queues with which unpatched Linux can run the experiments. DualPI2's L class would need Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -57,29 +57,29 @@ _BYTES_PER_MBIT = 125_000.0
 class DualPi2Variant:
     """Changes to the scenario files and to the evaluation of runs."""
 
-    #: Options of the queue, by the queue's name.
+    # Options of the queue, by the queue's name.
     queue: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Options by congestion control.
+    # Options by congestion control.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Other keys of flows, by congestion control.
+    # Other keys of flows, by congestion control.
     flows: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Other values by path, e.g. "bottleneck.link".
+    # Other values by path, e.g. "bottleneck.link".
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Bytes of a UDP frame per byte of payload. This factor converts UDP rates, which count
-    #: payload, to rates of frames.
+    # Bytes of a UDP frame per byte of payload. This factor converts UDP rates, which count
+    # payload, to rates of frames.
     udp_overhead: float = UDP_FRAME / UDP_PAYLOAD
-    #: The time (in seconds) by which flows of the classic class start later than other flows.
+    # The time (in seconds) by which flows of the classic class start later than other flows.
     later: float = 0.0
-    #: Which TCP flows send in overload: "counted" is `Run.active`, "general" is
-    #: `Run.active_by_class`, and "all" is all five.
+    # Which TCP flows send in overload: "counted" is `Run.active`, "general" is
+    # `Run.active_by_class`, and "all" is all five.
     active: Literal["counted", "general", "all"] = "counted"
-    #: Time (in ms) that is added to every base round-trip time.
+    # Time (in ms) that is added to every base round-trip time.
     longer: float = 0.0
-    #: Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
+    # Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
-    #: Whether to round queue delays like the publication's recorder.
+    # Whether to round queue delays like the publication's recorder.
     recorder: bool = True
-    #: Time from the start of the flows to the start of the published measurement, in seconds.
+    # Time from the start of the flows to the start of the published measurement, in seconds.
     before: float = BEFORE
 
 

@@ -12,7 +12,7 @@ from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry, DualP
 from tailback_studies.experiments.dualpi2_2022.rows import number
 from tailback_studies.reproduction.readings import BASELINE
 
-#: The values by alternative, from `readings.measured`.
+# The values by alternative, from `readings.measured`.
 Found = Mapping[str, Sequence[DualPi2Entry]]
 
 _AS_SET_UP = "as set up"

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import polars as pl
 
-#: Number of low bits of a delay in ns that the conversion to units drops.
+# Number of low bits of a delay in ns that the conversion to units drops.
 UNIT_BITS = 15
-#: Number of bits of the float after its leading 1 (`QDELAY_M`).
+# Number of bits of the float after its leading 1 (`QDELAY_M`).
 MANTISSA_BITS = 7
 
 

@@ -48,7 +48,7 @@ def tables(entries: Sequence[DualPi2Entry]) -> list[Section]:
     return out
 
 
-#: Columns of the tables: heading, column of the publication, and factor for the unit.
+# Columns of the tables: heading, column of the publication, and factor for the unit.
 _SHOWN: tuple[tuple[str, str, float], ...] = (
     ("rate ratio", "rate_ratio", 1.0),
     ("window ratio", "window_ratio", 1.0),

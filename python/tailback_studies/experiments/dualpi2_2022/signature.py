@@ -11,7 +11,7 @@ from tailback.report.tables import left, mark
 from tailback_studies.experiments.dualpi2_2022.layout import OVERLOAD, Run
 from tailback_studies.experiments.dualpi2_2022.points import UDP_FRAME, UDP_PAYLOAD, DualPi2Entry
 
-#: Rate (in Mbit/s) of the link in runs with UDP.
+# Rate (in Mbit/s) of the link in runs with UDP.
 _LINK_MBIT = 100.0
 
 

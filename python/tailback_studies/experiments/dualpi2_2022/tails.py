@@ -13,7 +13,7 @@ from tailback_studies.experiments.dualpi2_2022 import charts
 from tailback_studies.experiments.dualpi2_2022.figures import place_of, side_of
 from tailback_studies.experiments.dualpi2_2022.layout import MIXED, OVERLOAD, RUNS, Run, published
 
-#: Published percentiles, each with the percentage of packets above this percentile.
+# Published percentiles, each with the percentage of packets above this percentile.
 _BEYOND = {"p1": 99.0, "p25": 75.0, "p75": 25.0, "p99": 1.0}
 
 
@@ -62,7 +62,7 @@ def _tail(result: Results, name: str) -> pl.DataFrame | None:
     )
 
 
-#: Runs in the figure. If a panel had more curves, they could not be distinguished.
+# Runs in the figure. If a panel had more curves, they could not be distinguished.
 _TAILS = {
     MIXED: ((5, 5), (5, 100), (100, 5), (100, 100)),
     OVERLOAD: ((0, 50), (0, 200), (50, 0), (100, 0), (200, 0)),

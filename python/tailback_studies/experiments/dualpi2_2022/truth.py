@@ -13,7 +13,7 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import CellsVerdict, CellsWithin
 from tailback_studies.reproduction.judges import Judge, judge
 
-#: Published delays are multiples of this value (in ms).
+# Published delays are multiples of this value (in ms).
 RESOLUTION_MS = 0.032768
 
 
@@ -145,6 +145,6 @@ def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[s
     ]
 
 
-#: Ids of the summary's rows on the coupling law, by kind of run. DualPI2's base probability p is
-#: steady in overload and varies with mixed RTTs.
+# Ids of the summary's rows on the coupling law, by kind of run. DualPI2's base probability p is
+# steady in overload and varies with mixed RTTs.
 _LAWS = {OVERLOAD: "law.overload", MIXED: "law.mixed-rtt"}

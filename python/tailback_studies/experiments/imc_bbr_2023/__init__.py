@@ -15,12 +15,12 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: The parts: one for each kernel of the publication.
+# The parts: one for each kernel of the publication.
 PARTS: tuple[str, ...] = tuple(KERNELS)
-#: Number of seeds of each published row. One seed is enough, because the five trials of the
-#: publication differ little.
+# Number of seeds of each published row. One seed is enough, because the five trials of the
+# publication differ little.
 SEEDS = 1
-#: The kernel of the publication whose congestion controls are also in today's Linux.
+# The kernel of the publication whose congestion controls are also in today's Linux.
 TODAY = "5.15"
 
 

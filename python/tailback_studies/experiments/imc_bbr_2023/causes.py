@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
-#: value.
+# Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+# value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -77,8 +77,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Parameters changed after the first comparison with published values. Each row contains a
-#: parameter, its old value, its new value, and the reason.
+# Parameters changed after the first comparison with published values. Each row contains a
+# parameter, its old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "the receiver's compressed ACKs",
@@ -118,8 +118,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Differences without a known cause. Each row contains the question, what was tried, the result,
-#: and the conclusion.
+# Differences without a known cause. Each row contains the question, what was tried, the result,
+# and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "BBRv2 has 1.2 % more than published at 10 MB",

@@ -14,11 +14,11 @@ import polars as pl
 
 from tailback_studies.experiments.imc_bbr_2023.layout import BUFFERS, ImcRow, Place
 
-#: Kernels on which the authors used iperf 3.1.3.
+# Kernels on which the authors used iperf 3.1.3.
 COUNTS_THE_QUEUE = ("4.15",)
-#: The time (in seconds) during which the client sends.
+# The time (in seconds) during which the client sends.
 SENDS_S = 60.0
-#: Time between samples of the queue and of the delivered bytes.
+# Time between samples of the queue and of the delivered bytes.
 INTERVAL = "50ms"
 
 

@@ -10,10 +10,10 @@ from tailback_studies.reproduction.sources import published_rows
 
 RATES_MBIT = (10, 20, 50, 100, 250, 500, 750, 1000)
 RTTS_MS = (5, 10, 25, 50, 75, 100, 150, 200)
-#: Sizes of the buffer: in kB as in the publication, and in bytes of frames. In tc, `kb` means 1024
-#: bytes.
+# Sizes of the buffer: in kB as in the publication, and in bytes of frames. In tc, `kb` means 1024
+# bytes.
 BUFFERS: Mapping[int, int] = {100: 102_400, 10_000: 10_240_000}
-#: CUBIC and the version of BBR that the publication compares, by kernel.
+# CUBIC and the version of BBR that the publication compares, by kernel.
 KERNELS: Mapping[str, tuple[str, str]] = {
     "4.15": ("cubic", "bbr"),
     "5.15": ("cubic", "bbr"),
@@ -21,10 +21,10 @@ KERNELS: Mapping[str, tuple[str, str]] = {
 }
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr2": "BBRv2"}
 BUFFER_WORDS = {100: "100 kB", 10_000: "10 MB"}
-#: Up to this rate, a buffer of 100 kB gives nearly the same results with and without offloads,
-#: which join segments into larger packets.
+# Up to this rate, a buffer of 100 kB gives nearly the same results with and without offloads,
+# which join segments into larger packets.
 SLOW_MBIT = 100
-#: Rates and round-trip times of a quick run.
+# Rates and round-trip times of a quick run.
 QUICK_RATES_MBIT, QUICK_RTTS_MS = (10, 100, 500), (10, 25, 150)
 
 
@@ -98,7 +98,7 @@ def gain(bbr: float, cubic: float) -> float:
     return bbr / cubic - 1.0
 
 
-#: Largest gain or loss that counts as a draw.
+# Largest gain or loss that counts as a draw.
 DRAW = 0.01
 
 

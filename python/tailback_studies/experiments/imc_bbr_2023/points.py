@@ -23,13 +23,13 @@ from tailback_studies.experiments.imc_bbr_2023.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of congestion controls, by kernel. Other congestion controls use their defaults.
+# Options of congestion controls, by kernel. Other congestion controls use their defaults.
 CCS: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("4.15", "cubic"): {"name": "cubic", "hystart_ack_delay": False},
     ("4.15", "bbr"): {"name": "bbr", "ack_aggregation": False, "pacing_margin": 0},
 }
 
-#: Quantities of values.
+# Quantities of values.
 GOODPUT, GAIN, SIGN = "goodput_mbit", "gain", "gain_sign"
 
 

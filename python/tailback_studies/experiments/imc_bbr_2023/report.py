@@ -42,7 +42,7 @@ BLIND = (
     "as held out, because an earlier draft had been compared with the same values."
 )
 QUICK = " A quick run: a few published places, one seed."
-#: Gain at which the colour scale ends, by buffer.
+# Gain at which the colour scale ends, by buffer.
 LIMITS = {100: 1.0, 10_000: 0.1}
 
 

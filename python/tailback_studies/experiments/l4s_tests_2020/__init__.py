@@ -10,13 +10,13 @@ from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, L4sRow, pub
 from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: The publication's scenarios. Each scenario is a part of the experiment that a user can request.
+# The publication's scenarios. Each scenario is a part of the experiment that a user can request.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-#: A part of the experiment that is not in the publication. It varies details that the publication
-#: does not state, one at a time.
+# A part of the experiment that is not in the publication. It varies details that the publication
+# does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
-#: Number of seeds of each published row. `--quick` and the curves of S2 and S3 use one seed.
+# Number of seeds of each published row. `--quick` and the curves of S2 and S3 use one seed.
 SEEDS = 5
 
 

@@ -20,8 +20,8 @@ from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.shown import with_half
 from tailback_studies.reproduction.sources import scenario
 
-#: Each entry contains the upload and the download rate (in Mbit/s), and pfifo's limits at these
-#: rates (in packets).
+# Each entry contains the upload and the download rate (in Mbit/s), and pfifo's limits at these
+# rates (in packets).
 RATES = (((1, 10), (20, 200)), ((1, 20), (20, 400)), ((5, 100), (100, 1000)))
 RTTS_MS = (20, 80)
 
@@ -49,7 +49,7 @@ CASES: tuple[BothWaysCase, ...] = tuple(
     for cc in ("cubic", "prague")
     for queue in ("fq_codel", "dualpi2", "pfifo")
 )
-#: The runs of `--quick`.
+# The runs of `--quick`.
 QUICK: tuple[BothWaysCase, ...] = tuple(c for c in CASES if (c.down_mbit, c.rtt_ms) == (10, 20))
 
 

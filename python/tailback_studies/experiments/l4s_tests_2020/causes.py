@@ -3,8 +3,8 @@ open questions."""
 
 from __future__ import annotations
 
-#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
-#: value.
+# Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+# value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -70,8 +70,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ("ping", "none", "Flent's ping beside S1 and S6 has only 20 packets a second"),
 )
 
-#: Published rows that are not reproduced. Each entry has a description, the number of
-#: rows, and the reason.
+# Published rows that are not reproduced. Each entry has a description, the number of
+# rows, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "S1 through cnq_codel_af",
@@ -86,8 +86,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ),
 )
 
-#: Parameters changed after the first comparison with published values. Each row contains a
-#: parameter, its old value, its new value, and the reason.
+# Parameters changed after the first comparison with published values. Each row contains a
+# parameter, its old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "data segments of Accurate ECN",
@@ -97,8 +97,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Open questions: differences without a known cause. Each row contains the question, what was
-#: tried, the result, and the conclusion.
+# Open questions: differences without a known cause. Each row contains the question, what was
+# tried, the result, and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "beside Prague at a FIFO, CUBIC gets more in the simulator than in the publication",

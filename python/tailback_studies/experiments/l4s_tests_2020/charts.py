@@ -9,8 +9,8 @@ import polars as pl
 
 from tailback.figures.theme import CATEGORIES, MUTED, Chart, colour_scale
 
-#: Colours of published values, of measured values, and of measured values without a published
-#: value.
+# Colours of published values, of measured values, and of measured values without a published
+# value.
 PUBLISHED = (MUTED, CATEGORIES[0], CATEGORIES[4])
 
 

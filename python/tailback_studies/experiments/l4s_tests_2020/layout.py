@@ -11,7 +11,7 @@ from tailback_studies.reproduction.sources import published_rows
 WORDS = {"prague": "Prague", "cubic": "CUBIC", "reno": "Reno"}
 
 RATES_MBIT = (50, 10)
-#: Base round-trip times (in ms) of the first and the second flow.
+# Base round-trip times (in ms) of the first and the second flow.
 RTTS_MS = ((10, 10), (20, 10), (20, 20), (80, 80), (80, 20), (160, 10))
 CCS = (
     ("prague", "prague"),
@@ -19,12 +19,12 @@ CCS = (
     ("prague", "cubic"),
     ("cubic", "cubic"),
 )
-#: Queues of S1 by rate, in the order of the publication. The limit of pfifo depends on the rate.
+# Queues of S1 by rate, in the order of the publication. The limit of pfifo depends on the rate.
 QUEUES_S1: Mapping[int, tuple[str, ...]] = {
     50: ("dualpi2", "pfifo(1000)", "fq_codel"),
     10: ("dualpi2", "pfifo(200)", "fq_codel"),
 }
-#: A queue of S1 that Linux does not have. Rows with this queue are not run.
+# A queue of S1 that Linux does not have. Rows with this queue are not run.
 NOT_RUN = "cnq_codel_af"
 QUEUES_S6 = (
     "fq_codel(1q)",
@@ -34,7 +34,7 @@ QUEUES_S6 = (
     "red(150000b)",
     "red(400000b)",
 )
-#: Rate and round-trip time of S6.
+# Rate and round-trip time of S6.
 S6_MBIT, S6_RTT_MS = 50, 20
 
 
@@ -44,7 +44,7 @@ class Flow:
 
     cc: str
     rtt_ms: int
-    #: Whether the flow's ECN field is cleared before the queue.
+    # Whether the flow's ECN field is cleared before the queue.
     bleached: bool = False
 
     @property
@@ -56,7 +56,7 @@ class Flow:
 class L4sRow:
     """A published run of two flows through a queue."""
 
-    #: The table of the published row: `s1` or `s6`.
+    # The table of the published row: `s1` or `s6`.
     table: str
     rate_mbit: int
     queue: str
@@ -94,7 +94,7 @@ S6: tuple[L4sRow, ...] = tuple(
 )
 ROWS = S1 + S6
 
-#: Rows that are wrong in the publication, and the reason why each is wrong. The goals exclude them.
+# Rows that are wrong in the publication, and the reason why each is wrong. The goals exclude them.
 DEFECTS: Mapping[L4sRow, str] = {
     L4sRow("s1", 50, "pfifo(1000)", (Flow("cubic", 10), Flow("prague", 10))): (
         "in this row the publication repeats the row of cubic at 20 ms and prague at 10 ms, digit "
@@ -102,7 +102,7 @@ DEFECTS: Mapping[L4sRow, str] = {
     ),
 }
 
-#: Key of a value: table, name of the published row, column.
+# Key of a value: table, name of the published row, column.
 Key = tuple[str, str, str]
 
 

@@ -14,12 +14,12 @@ from tailback_studies.experiments.l4s_tests_2020.layout import DEFECTS, L4sRow, 
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Options of congestion controls in the publication's kernel tree. Prague in this tree does not
-#: scale its increase with the RTT. Fractional changes of its window add up until they reach a whole
-#: segment.
+# Options of congestion controls in the publication's kernel tree. Prague in this tree does not
+# scale its increase with the RTT. Fractional changes of its window add up until they reach a whole
+# segment.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-#: The publication's queues. Other options have tc's defaults.
+# The publication's queues. Other options have tc's defaults.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},
@@ -56,8 +56,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
     },
 }
 
-#: For each table, the end of a run and the start of its measured time, both in seconds.
-#: `--quick` uses the times of S6.
+# For each table, the end of a run and the start of its measured time, both in seconds.
+# `--quick` uses the times of S6.
 WINDOWS: Mapping[str, tuple[float, float]] = {"s1": (179.0, 60.0), "s6": (59.0, 40.0)}
 QUICK_WINDOW = WINDOWS["s6"]
 
@@ -156,7 +156,7 @@ def stock(row: L4sRow) -> bool:
 # --- values --------------------------------------------------------------------------------------
 
 UNITS = {"D1": "Mbit/s", "D2": "Mbit/s", "jain": "", "ratio": ""}
-#: Quantity of each column.
+# Quantity of each column.
 QUANTITIES = {"D1": "delivery_mbit", "D2": "delivery_mbit", "jain": "jain", "ratio": "ratio"}
 
 

@@ -20,7 +20,7 @@ from tailback_studies.reproduction.entries import sizes
 from tailback_studies.reproduction.readings import BASELINE, Reading, before_and_after
 from tailback_studies.reproduction.shown import signed, size
 
-#: Number of seeds of each published row.
+# Number of seeds of each published row.
 SEEDS = 2
 
 READINGS: tuple[Reading[L4sVariant, L4sRow], ...] = (

@@ -18,14 +18,14 @@ from tailback_studies.experiments.l4s_tests_2020.layout import WORDS
 from tailback_studies.experiments.l4s_tests_2020.points import CCS, QUEUES
 from tailback_studies.reproduction.sources import scenario
 
-#: Rates (in Mbit/s) to which the link falls in S2, and base round-trip times (in ms).
+# Rates (in Mbit/s) to which the link falls in S2, and base round-trip times (in ms).
 S2_MBIT = (25, 10, 5, 1)
 RTTS_MS = (20, 80)
-#: Packets in each slot of a bursty path.
+# Packets in each slot of a bursty path.
 SLOT_PACKETS = {"s2": 16, "s3": 32}
-#: The time (in seconds) at which the rate of S2 falls.
+# The time (in seconds) at which the rate of S2 falls.
 STEP_S = 30.0
-#: The length (in seconds) of each bin of a curve.
+# The length (in seconds) of each bin of a curve.
 BIN_S = 0.25
 
 
@@ -38,7 +38,7 @@ class StepCase:
     queue: str
     rtt_ms: int
     bursty: bool
-    #: Rate (in Mbit/s) to which the link falls in S2. 0 in runs of S3.
+    # Rate (in Mbit/s) to which the link falls in S2. 0 in runs of S3.
     to_mbit: int = 0
 
     @property

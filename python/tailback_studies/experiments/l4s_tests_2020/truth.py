@@ -18,9 +18,9 @@ from tailback_studies.reproduction.goals import (
 )
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
-#: Limits for the errors of S1's rates, divided by the link's rate: median and 90th percentile.
+# Limits for the errors of S1's rates, divided by the link's rate: median and 90th percentile.
 S1_MEDIAN, S1_P90 = 0.025, 0.08
-#: Limit for the errors of S6's ratios.
+# Limit for the errors of S6's ratios.
 S6_LIMIT = 0.35
 
 

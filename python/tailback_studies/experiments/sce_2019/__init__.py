@@ -10,7 +10,7 @@ from tailback_studies.experiments.sce_2019.layout import MODES, SETUPS, TABLES, 
 from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-#: The parts, which are groups of tables, by their names on the command line.
+# The parts, which are groups of tables, by their names on the command line.
 GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "one-flow": tuple(t for t in TABLES.values() if t.setup.kind == "one-flow"),
     "two-flow": tuple(t for t in TABLES.values() if t.setup.kind == "two-flow"),
@@ -19,11 +19,11 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-#: A part that the publication does not have. It switches off the mechanisms of the model one at a
-#: time.
+# A part that the publication does not have. It switches off the mechanisms of the model one at a
+# time.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
-#: Number of seeds of each table cell.
+# Number of seeds of each table cell.
 SEEDS = 1
 PAGE_SEEDS = 5
 

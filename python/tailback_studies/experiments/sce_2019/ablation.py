@@ -125,13 +125,13 @@ TRIED: tuple[Reading[SceVariant, SceSetup], ...] = (
 )
 
 
-#: Alternatives that run on every table cell. The other alternatives run on a sample of the table
-#: cells.
+# Alternatives that run on every table cell. The other alternatives run on a sample of the table
+# cells.
 EVERY = (
     *("no-memory", "fresh", "precise", "sticky", "echo", "round-ssthresh"),
     *("slope", "one-way", "sce-only"),
 )
-#: Number of seeds for the runs in this module.
+# Number of seeds for the runs in this module.
 SEEDS = 1
 
 
@@ -145,7 +145,7 @@ class Remark:
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    #: Ids of the alternatives in `TRIED` that run on these values.
+    # Ids of the alternatives in `TRIED` that run on these values.
     tried: tuple[str, ...]
     text: str
 

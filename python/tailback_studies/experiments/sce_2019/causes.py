@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
-#: value.
+# Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+# value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",

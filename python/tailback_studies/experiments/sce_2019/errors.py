@@ -8,7 +8,7 @@ from tailback.metrics.statistics import median, nearest_rank
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.entries import sizes
 
-#: Columns of the table: heading, kind of error, and predicate for the values.
+# Columns of the table: heading, kind of error, and predicate for the values.
 COLUMNS: tuple[tuple[str, str, Callable[[SceEntry], bool]], ...] = (
     (
         "throughput, one flow or fair-queued",

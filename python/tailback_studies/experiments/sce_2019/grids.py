@@ -18,15 +18,15 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.experiments.sce_2019.maps import MODE_WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Errors up to `GOOD` are green, and errors beyond `BAD` are red.
+# Errors up to `GOOD` are green, and errors beyond `BAD` are red.
 GOOD = {"throughput_mbit": 0.02, "tcp_rtt_ms": 0.08, "jain": 0.015}
 
 
 BAD = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25, "jain": 0.06}
 
 
-#: Rounding error of published values: half of their last digit, slightly enlarged for binary
-#: rounding.
+# Rounding error of published values: half of their last digit, slightly enlarged for binary
+# rounding.
 ROUNDING = {"throughput_mbit": 0.00501, "tcp_rtt_ms": 0.00501, "jain": 0.000501}
 
 

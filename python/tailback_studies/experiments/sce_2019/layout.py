@@ -8,9 +8,9 @@ from functools import cache
 
 from tailback_studies.reproduction.sources import published_rows
 
-#: Congestion controls, in the order of the publication's tables.
+# Congestion controls, in the order of the publication's tables.
 CCS = ("cubic", "reno", "reno-sce", "dctcp", "dctcp-sce")
-#: Every pair of congestion controls, in the order of the publication's tables.
+# Every pair of congestion controls, in the order of the publication's tables.
 PAIRS = (
     ("cubic", "cubic"),
     ("cubic", "reno"),
@@ -35,10 +35,10 @@ NAMES = {
     "dctcp": "DCTCP",
     "dctcp-sce": "DCTCP-SCE",
 }
-#: Options of Cake for pairs of flows: one queue, one queue in which SCE marking begins at the
-#: target delay, and one queue per flow.
+# Options of Cake for pairs of flows: one queue, one queue in which SCE marking begins at the
+# target delay, and one queue per flow.
 MODES = ("flowblind", "flowblind sce-single", "triple-isolate")
-#: Modes in which both flows share a queue.
+# Modes in which both flows share a queue.
 SHARED = MODES[:2]
 QUANTITIES = ("throughput_mbit", "tcp_rtt_ms")
 UNITS = {"throughput_mbit": "Mbit/s", "tcp_rtt_ms": "ms", "jain": ""}
@@ -49,10 +49,10 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 class SceSetup:
     """The congestion controls and the mode of Cake of a table."""
 
-    #: One of `MODES`. Empty for a table with one flow, because Cake's mode does not affect a
-    #: single flow.
+    # One of `MODES`. Empty for a table with one flow, because Cake's mode does not affect a
+    # single flow.
     mode: str
-    #: The congestion controls of the flows.
+    # The congestion controls of the flows.
     ccs: tuple[str, ...]
 
     @property
@@ -75,7 +75,7 @@ class TableId:
     """A table of the publication, with its number, quantity and set-up."""
 
     number: int
-    #: The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
+    # The quantity of the table: throughput_mbit, tcp_rtt_ms or jain.
     quantity: str
     setup: SceSetup
 
@@ -92,9 +92,9 @@ class TableId:
 class Grid:
     """The rates (rows) and delays (columns) of a table."""
 
-    #: Rates of Cake in Mbit/s.
+    # Rates of Cake in Mbit/s.
     rates: tuple[float, ...]
-    #: Sum (in ms) of netem's delays in both directions.
+    # Sum (in ms) of netem's delays in both directions.
     delays: tuple[float, ...]
 
 
@@ -135,12 +135,12 @@ def _tables() -> Mapping[int, TableId]:
     return {table.number: table for table in out}
 
 
-#: Every table of measurements, by number.
+# Every table of measurements, by number.
 TABLES = _tables()
 SETUPS = tuple(dict.fromkeys(table.setup for table in TABLES.values() if table.number >= 12))
 
-#: Durations of a test in seconds, for delays of 20, 40, 80 and 160 ms. The keys are rates in
-#: Mbit/s. Tests with other delays take 30 s, except as defined in `seconds`.
+# Durations of a test in seconds, for delays of 20, 40, 80 and 160 ms. The keys are rates in
+# Mbit/s. Tests with other delays take 30 s, except as defined in `seconds`.
 _SECONDS = {
     0.5: (30, 30, 30, 60),
     1.0: (30, 30, 30, 60),
@@ -162,7 +162,7 @@ def seconds(rate: float, delay: float) -> int:
     return _SECONDS[rate][(20.0, 40.0, 80.0, 160.0).index(delay)]
 
 
-#: Key of a value: table, number of the flow (0 for Jain's index), rate, delay.
+# Key of a value: table, number of the flow (0 for Jain's index), rate, delay.
 Key = tuple[int, int, float, float]
 
 

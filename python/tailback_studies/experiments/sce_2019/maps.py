@@ -11,9 +11,9 @@ from tailback.report import Block, Facts, ReportFigure, Section
 from tailback_studies.experiments.sce_2019.layout import MODES, NAMES, QUANTITIES, WORDS
 from tailback_studies.experiments.sce_2019.points import SceEntry
 
-#: Error at which the colour scale ends, by quantity.
+# Error at which the colour scale ends, by quantity.
 LIMITS = {"throughput_mbit": 0.1, "tcp_rtt_ms": 0.25}
-#: Names of modes in headings.
+# Names of modes in headings.
 MODE_WORDS = {
     "flowblind": "one queue",
     "flowblind sce-single": "one queue, sce-single",

@@ -13,11 +13,11 @@ from tailback_studies.experiments.sce_2019.maps import flow_of
 from tailback_studies.experiments.sce_2019.points import SceEntry
 from tailback_studies.reproduction.shown import signed
 
-#: Errors above this value are listed.
+# Errors above this value are listed.
 LISTED = 0.25
 
 
-#: Errors of Jain's index above this value are listed.
+# Errors of Jain's index above this value are listed.
 LISTED_JAIN = 0.06
 
 

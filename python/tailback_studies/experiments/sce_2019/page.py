@@ -14,7 +14,7 @@ from tailback_studies.reproduction import runs
 from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import goals_table
 
-#: The options of the first comparison with the held-out values.
+# The options of the first comparison with the held-out values.
 FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (

@@ -26,13 +26,13 @@ from tailback_studies.experiments.sce_2019.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
-#: Round-trip time (in ms) of the test bed without netem's delay.
+# Round-trip time (in ms) of the test bed without netem's delay.
 BASE_MS = 0.9
-#: Congestion controls of Linux without the patches of SCE.
+# Congestion controls of Linux without the patches of SCE.
 STOCK = ("cubic", "reno", "dctcp")
-#: Field of the summary of a flow, by quantity.
+# Field of the summary of a flow, by quantity.
 _FIELDS = {"throughput_mbit": "throughput_mbit", "tcp_rtt_ms": "srtt_ms_mean"}
-#: Options of Cake by mode. Tests with one flow use the first mode.
+# Options of Cake by mode. Tests with one flow use the first mode.
 _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "": {"flow": "flowblind", "sce": "on"},
     "flowblind": {"flow": "flowblind", "sce": "on"},
@@ -40,7 +40,7 @@ _QUEUES: Mapping[str, Mapping[str, Any]] = {
     "triple-isolate": {"flow": "triple-isolate", "sce": "on"},
 }
 
-#: A value's position in a table: rate in Mbit/s, delay in ms.
+# A value's position in a table: rate in Mbit/s, delay in ms.
 Place = tuple[float, float]
 
 
@@ -48,19 +48,19 @@ Place = tuple[float, float]
 class SceVariant:
     """Changes to the scenario files."""
 
-    #: Options by congestion control, which replace the options in the scenario file.
+    # Options by congestion control, which replace the options in the scenario file.
     ccs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Options of Cake in every mode.
+    # Options of Cake in every mode.
     queue: Mapping[str, Any] = field(default_factory=dict)
-    #: Options of Cake by mode.
+    # Options of Cake by mode.
     modes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    #: Other values of the scenario, by path.
+    # Other values of the scenario, by path.
     set: Mapping[str, Any] = field(default_factory=dict)
-    #: Factor by which the length of each test is multiplied.
+    # Factor by which the length of each test is multiplied.
     stretch: float = 1.0
-    #: Length of every test in seconds. 0 selects the publication's lengths.
+    # Length of every test in seconds. 0 selects the publication's lengths.
     seconds: float = 0.0
-    #: Base round-trip time of the test bed in ms.
+    # Base round-trip time of the test bed in ms.
     base_ms: float = BASE_MS
 
 
@@ -75,7 +75,7 @@ class SceEntry(BaseEntry):
     """
 
     table: TableId
-    #: Number of the flow, beginning with 1. 0 for a value that describes both flows.
+    # Number of the flow, beginning with 1. 0 for a value that describes both flows.
     position: int
     rate_mbit: float
     delay_ms: float

@@ -13,7 +13,7 @@ from tailback.report.tables import csv_text
 from tailback_studies.experiments.sce_2019.layout import NAMES, UNITS, TableId
 from tailback_studies.experiments.sce_2019.points import Place, SceEntry
 
-#: The blocks of rows in a table, each with a function that returns the number to print for a value.
+# The blocks of rows in a table, each with a function that returns the number to print for a value.
 BLOCKS: Mapping[str, Callable[[SceEntry], float | None]] = {
     "published": lambda entry: entry.cell.published,
     "measured": lambda entry: entry.cell.measured,

@@ -21,8 +21,8 @@ def table(verdicts: Sequence[AbeVerdict]) -> Table:
     return Table("expectations", "Expectations", columns, rows)
 
 
-#: Why expectations do not hold. Each key is a prefix of the ids of the expectations that the text
-#: explains.
+# Why expectations do not hold. Each key is a prefix of the ids of the expectations that the text
+# explains.
 WHY = {
     "utilisation.cubic": (
         "**CUBIC's formula** follows the curve to its top. But windows are whole segments, and the "
@@ -86,7 +86,7 @@ def p99(changes: Mapping[single.AbeSetup, Mapping[float, tuple[float, float]]]) 
     return Table("p99", "99th percentile of the queue delay", columns, rows, caption)
 
 
-#: If the 99th percentile changes by less than this number of ms, it counts as unchanged.
+# If the 99th percentile changes by less than this number of ms, it counts as unchanged.
 FAR = 0.1
 
 

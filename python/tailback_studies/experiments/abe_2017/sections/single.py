@@ -12,7 +12,7 @@ from tailback.report.tables import right
 from tailback_studies.experiments.abe_2017 import layout, single
 from tailback_studies.experiments.abe_2017.sections.words import band, beta_text
 
-#: Round-trip time (in ms) of the drawn distributions.
+# Round-trip time (in ms) of the drawn distributions.
 SHOWN_RTT = 80.0
 
 

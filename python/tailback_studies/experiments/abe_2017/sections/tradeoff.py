@@ -15,8 +15,8 @@ from tailback_studies.experiments.abe_2017.sections.words import beta_text
 from tailback_studies.experiments.abe_2017.tradeoff import TradeoffPoint as Choice
 from tailback_studies.reproduction.shown import with_half
 
-#: Columns of the table. Each column has a field, a title, and a function that returns the value for
-#: a point.
+# Columns of the table. Each column has a field, a title, and a function that returns the value for
+# a point.
 COSTS: Sequence[tuple[str, str, Callable[[Choice], float | None]]] = (
     ("loss", "loss of a competitor, %", lambda p: 100 * p.loss),
     ("delay", "mean queue delay, ms", lambda p: p.delay_ms),
