@@ -184,7 +184,7 @@ class Experiment(ABC):
         page: bool = False,
         until_decided: bool = False,
     ) -> ReproduceResult:
-        """Run these parts of the experiment (default: all), compare the results with the
+        """Run these parts of the experiment, or all parts by default. Compare the results with the
         publication, and write the report."""
 
 

@@ -1,4 +1,4 @@
-"""Draws the rates and windows that combinations of flows reach, each divided by the fair share."""
+"""Draws the rates and windows of flows for each combination of flows, divided by the fair share."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def _normal_flag(
 
 
 def normalised(point: BatteryPoint, variant: str) -> list[tuple[str, str, dict[str, float]]]:
-    """Return the label of the row, the class, and statistics of the normalised rate and window."""
+    """Return the statistics of the normalised rate and of the normalised window of each class. Each
+    item contains the label of the row, the class, and the statistics."""
     view = point.views[variant]
     total = sum(group.flows for group in view.groups.values())
     out = []

@@ -60,8 +60,8 @@ class View:
 
     @cached_property
     def completions(self) -> dict[str, list[tuple[int, dict[str, float]]]]:
-        """For each web source, a list of size bins: the upper end in bytes, and statistics of the
-        normalised completion times."""
+        """For each web source, a list of size bins. Each bin has its upper end in bytes, and
+        statistics of the normalised completion times."""
         by_source: dict[str, dict[int, list[Mapping[str, Any] | None]]] = {}
         for run in self.runs:
             for source in run.summary.get("traffic") or []:

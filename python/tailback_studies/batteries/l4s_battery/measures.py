@@ -59,8 +59,8 @@ def scaled(stat: Mapping[str, float], factor: float) -> dict[str, float]:
 
 
 def flow_groups(canonical: Mapping[str, Any]) -> dict[str, tuple[int, float]]:
-    """Return the number of flows and their mean base RTT (in ms) for each class of a canonical
-    sweep point."""
+    """Return the number of flows and their mean base RTT (in ms) for each class of a sweep point in
+    canonical form."""
     by_class: dict[str, list[float]] = {}
     for flow in canonical["flows"]:
         name = flow.get("class")

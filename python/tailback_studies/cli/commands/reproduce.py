@@ -73,7 +73,7 @@ def reproduce(
     from tailback.report import also_pdf
 
     with also_pdf(pdf):
-        # Experiments of other packages may not know the option.
+        # Experiments in other packages may not have the option `until_decided`.
         rule = {"until_decided": True} if until_decided else {}
         result = experiment.run(list(parts) or None, options, quick=quick, page=page, **rule)
     if as_json:

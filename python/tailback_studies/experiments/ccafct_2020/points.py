@@ -161,8 +161,8 @@ def requests() -> tuple[list[int], list[int]]:
 
 
 def statistics(times_ms: Sequence[float]) -> dict[str, float | None]:
-    """Return the same statistics as the publication, which are the geometric mean and nearest-rank
-    percentiles."""
+    """Return the statistics that the publication uses: the geometric mean, and percentiles by
+    nearest rank."""
     if not times_ms:
         return dict.fromkeys(STATISTICS)
     logs = math.fsum(math.log(time) for time in times_ms) / len(times_ms)

@@ -1,5 +1,5 @@
-"""Makes the report and the documentation page: errors by group of values, every published row, and
-the set-up."""
+"""Makes the report and the documentation page. They show errors by group of values, every published
+row, and the set-up."""
 
 from __future__ import annotations
 
@@ -164,9 +164,9 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
 
 
 def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
-    """Return two tables of the rows with a published value. One has the geometric means without a
-    competitor, and the other has the harm to these means with its interval. A report of the
-    simulator also shows the results of Linux."""
+    """Return two tables of the rows with a published value. The first table shows the geometric
+    means without a competitor. The second table shows the harm to these means, with its interval. A
+    report of the simulator also shows the results of Linux."""
     linux = {} if run_facts.engine.startswith("kernel") else on_linux()
     times: list[list[Value]] = []
     harms: list[list[Value]] = []

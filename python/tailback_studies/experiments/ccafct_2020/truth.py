@@ -54,7 +54,7 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
 
 
 def inside(entries: Iterable[CcafctEntry]) -> list[bool]:
-    """Return for each published harm whether it is in the interval of the measured harm."""
+    """Return for each published harm whether it lies in the interval of the measured harm."""
     return [entry.is_inside for entry in entries if entry.is_inside is not None]
 
 
@@ -67,6 +67,6 @@ def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the values with errors beyond their goals, the largest first."""
+    """Return the values whose errors exceed their goals. The largest errors come first."""
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

@@ -1,5 +1,5 @@
-"""Makes the documentation page. It has Table I, its criteria, and the settings that the paper
-leaves open."""
+"""Makes the documentation page. The page shows Table I, the criteria, and the settings that the
+paper leaves open."""
 
 from __future__ import annotations
 

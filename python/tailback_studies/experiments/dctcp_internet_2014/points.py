@@ -23,7 +23,7 @@ from tailback_studies.reproduction import sources
 BDP = 31_250
 # Size of a frame in bytes.
 FRAME = 1_500
-# Values of Min_Thresh_Reno in BDP in Table I, as named in scenario files and as numbers.
+# Values of Min_Thresh_Reno (in BDP) in Table I: as text in names of scenario files, and as numbers.
 ROWS: tuple[tuple[str, float], ...] = (
     ("0.125", 0.125),
     ("0.25", 0.25),

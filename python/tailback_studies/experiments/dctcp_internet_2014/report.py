@@ -1,4 +1,4 @@
-"""Makes the report, with the result, a section for each part, claims and the set-up."""
+"""Makes the report. It shows the result, a section for each part, claims and the set-up."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def published() -> list[Table1Row]:
 
 
 def with_k(frame: pl.DataFrame) -> pl.DataFrame:
-    """Add the step threshold in bytes as the column k."""
+    """Add the column `k`, which contains the step threshold in bytes."""
     key = pl.col(f"p:{pts.ECN}.min").map_elements(pts.bdp_size, return_dtype=pl.Float64)
     return frame.with_columns((key * pts.BDP).round(3).alias("k"))
 

@@ -71,7 +71,7 @@ class DualPi2(Reproduction):
         quick = request.quick
         seconds = points.QUICK_SECONDS if quick else points.SECONDS
         tried = readings.plan(quick=quick) if request.named_part(READINGS) else {}
-        # The publication's runs include the baseline, so do not run it twice.
+        # The publication's runs include the baseline, so do not run the baseline twice.
         shared = bool(runs) and set(tried.get(BASELINE, ())) <= set(runs)
 
         def findings(results: Found) -> Findings:

@@ -67,7 +67,7 @@ def json(entry: DualPi2Entry) -> dict[str, Any]:
 
 
 def table(refused: Sequence[DualPi2Entry], facts: Facts) -> Table:
-    """Show how many values of each published row Linux could not run, and why."""
+    """For each published row, show how many values could not be measured on Linux, and why."""
     by_case: dict[tuple[str, str], list[DualPi2Entry]] = {}
     for entry in refused:
         key = entry.run.archive.title, f"{entry.run.words} {entry.case.whose}".strip()

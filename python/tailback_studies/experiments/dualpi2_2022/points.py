@@ -77,7 +77,7 @@ class DualPi2Variant:
     longer: float = 0.0
     # Whether `any_ect` of DualPI2 is set for the runs for which the publication states it.
     any_ect: bool = True
-    # Whether to round queue delays like the publication's recorder.
+    # Whether to round queue delays as the publication's recorder did.
     recorder: bool = True
     # Time from the start of the flows to the start of the published measurement, in seconds.
     before: float = BEFORE

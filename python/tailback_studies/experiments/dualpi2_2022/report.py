@@ -1,4 +1,4 @@
-"""Makes the report, with errors by group of values, figures, every published row, and the
+"""Makes the report. It shows errors by group of values, figures, every published row, and the
 set-up."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes the report and the page, with goals, errors by group, maps of BBR's gain, and the
+"""Makes the report and the page. They show goals, errors by group, maps of BBR's gain, and the
 set-up."""
 
 from __future__ import annotations
@@ -113,7 +113,8 @@ def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
 
 
 def _groups(entries: Sequence[ImcEntry], run_facts: Facts) -> Table:
-    """Show errors by kernel, congestion control and buffer, including groups without a goal."""
+    """Show the errors of each kernel, congestion control and buffer, including groups without a
+    goal."""
     rows: list[list[Value]] = []
     groups = itertools.product(KERNELS, WORDS, BUFFERS, (False, True))
     for kernel, cc, buffer, offloads in groups:

@@ -18,8 +18,8 @@ from tailback_studies.reproduction.goals import (
 from tailback_studies.reproduction.judges import Judge, judge
 
 # Limits for the errors of goodputs divided by the link's rate: median and 90th percentile. For
-# comparison, the publication's own trials of BBR differ by 0.15 % and 0.4 %, and the results of
-# its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
+# comparison, the publication's own trials of BBR differ by 0.15 % (median) and 0.4 % (90th
+# percentile). The results of its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
 # Smallest share of the gains whose sign must not be opposite to the published sign.
 SIGNS = 0.95

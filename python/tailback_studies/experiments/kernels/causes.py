@@ -1,4 +1,4 @@
-"""Lists causes of differences between kernels, as found in their sources."""
+"""Lists causes of differences between kernels. They were found in the sources of the kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the report and the page, with errors by group, figures, every published row, and the
+"""Makes the report and the page. They show errors by group, figures, every published row, and the
 set-up."""
 
 from __future__ import annotations

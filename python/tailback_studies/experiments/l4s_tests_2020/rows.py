@@ -1,5 +1,4 @@
-"""Lists every published row, and the values whose errors exceed their goals, in tables of the
-report."""
+"""Makes tables of every published row, and of the values whose errors exceed their goals."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class SceEntry(BaseEntry):
     """
 
     table: TableId
-    # Number of the flow, beginning with 1. 0 for a value that describes both flows.
+    # Number of the flow (1 or 2), or 0 for a value that describes both flows.
     position: int
     rate_mbit: float
     delay_ms: float

@@ -1,4 +1,5 @@
-"""Makes the report, with errors by group, heat maps of the errors, every table, and the set-up."""
+"""Makes the report. It shows errors by group, heat maps of the errors, every table, and the
+set-up."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ value. The values of Reno and DCTCP are then a prediction with this clock.
 
 
 def blocks(builder: Builder) -> list[Block]:
-    """Compare the clocks by their errors, for two Reno flows and for Reno competing with DCTCP.
+    """Compare the errors of the clocks, for two Reno flows and for a Reno flow beside a DCTCP flow.
 
     Return an empty list unless every clock was run.
     """
