@@ -368,9 +368,9 @@ def _stems(files: dict[str, str | None]) -> dict[str, str | None]:
 def content_hash(manifest: Mapping[str, Any]) -> str:
     """Compute the identity of a guest kernel: a hash of everything from which it was built and of
     all built files."""
-    parts = {name: manifest[name] for name in HASHED if name in manifest}
     import hashlib
 
+    parts = {name: manifest[name] for name in HASHED if name in manifest}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
