@@ -203,10 +203,10 @@ _HOW = """ A criterion limits the errors of a group of comparisons with publishe
 Linux. The column *error* shows whether the errors are absolute, or what they are relative to. The
 column *within* counts the comparisons whose errors are within the limit. The column *within or
 chance* also counts comparisons that may exceed the limit by chance. This is possible if the
-published value lies within the 95 % prediction interval for one more run of the simulator. tailback
-computes this interval only if there are at least five seeds. The column *held out* counts
-comparisons with values that nobody used until the set-up was frozen. The two columns after it show
-the errors of these comparisons. A dash marks a number that does not apply to the criterion.
+published value lies within the 95 % prediction interval for one more run of the simulator. This
+interval is computed only if there are at least five seeds. The column *held out* counts comparisons
+with values that nobody used until the set-up was frozen. The two columns after it show the errors
+of these comparisons. A dash marks a number that does not apply to the criterion.
 """
 
 _NOISE = """ Some publications contain two results for what is in effect the same experiment. For
