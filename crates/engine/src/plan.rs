@@ -95,8 +95,8 @@ keys! {
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
         /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host
-        /// follow the route. Packets of the receiver's host take the reverse direction. A
-        /// ready-made program is selected by `kind`; write its options beside these keys.
+        /// follow the route. Packets of the receiver's host take the reverse direction. `kind`
+        /// selects a ready-made program; write the program's options in the same table.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run. Events can change links and their queues, and the times at which
         /// flows and sources start and stop.
@@ -123,8 +123,8 @@ keys! {
 keys! {
     /// Properties of the path that do not belong to a link.
     pub struct PathKeys as "[path]" {
-        /// Base round-trip time, in addition to the `delay` of links. Half of it passes before the
-        /// first link, and half of it after the receiver.
+        /// Base round-trip time, in addition to the `delay` of links. Half of this time
+        /// passes before the first link, and the other half after packets have left the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
         /// A named path (`tailback list paths`). It sets those keys of [path] and [bottleneck] that
         /// the scenario does not set.

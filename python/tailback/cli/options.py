@@ -28,8 +28,8 @@ _unconfined_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_unconfine,
-    help="Run guests of the kernel engine without the sandbox, so that they can access this "
-    "machine's files.",
+    help="Run guests of the kernel engine even if this machine supports neither mount namespaces "
+    "nor Landlock. Guests can then access this machine's files.",
 )
 
 

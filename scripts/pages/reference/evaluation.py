@@ -24,11 +24,11 @@ RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only 
 the scenario of a section without the test, use `tailback run FILE`. This command runs the algorithm
 that the file names.
 
-In the tables, the tested algorithm is the one that is evaluated. An incumbent is a standard flow,
-such as CUBIC, with which the tested algorithm competes. [Harm](measurements.md#comparisons) is the
-fraction by which a competitor worsens an incumbent's throughput or delay. Many measures compare the
-tested algorithm with a second incumbent, with CUBIC or with FIFO. For these measures tailback also
-runs the scenario with the other algorithm in place of the tested algorithm.
+In the tables, the tested algorithm is the algorithm that you evaluate. An incumbent is a standard
+flow, such as CUBIC, with which the tested algorithm competes. [Harm](measurements.md#comparisons)
+is the fraction by which a competitor worsens an incumbent's throughput or delay. Many measures
+compare the tested algorithm with a second incumbent, with CUBIC or with FIFO. For these measures
+tailback also runs the scenario with the other algorithm in place of the tested algorithm.
 
 ## RFC 9743: congestion controls
 
@@ -74,10 +74,10 @@ BBR = """
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
 algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then decides the
-cases by the program's packets and its qlog. A case is "not observable" if neither packets nor qlog
-can decide it.
+cases by the program's packets and the program's qlog. A case is "not observable" if neither packets
+nor qlog can decide it.
 
-| case | question | what decides | data of a program that decide | scenario |
+| case | question | what decides | what decides for a program | scenario |
 |---|---|---|---|---|
 """
 

@@ -43,7 +43,7 @@ HEAD = """\
 editors can also read. Write times, rates and sizes as for tc: `20ms`, `100Mbit`, `1000p` (packets),
 `64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). The tables on this page list the
 default of each key. If a table has no default for a key, the description of the key says what
-happens without it.
+happens if you do not set the key.
 
 Other pages list the options of [congestion controls](congestion-controls/index.md),
 [queues](queues/index.md), [traffic](traffic/index.md), [impairments](impairments/index.md) and
@@ -67,7 +67,7 @@ def _scenario() -> Iterator[str]:
         text = node["description"]
         if "impairments" in place:
             text = schema["properties"]["bottleneck"]["properties"]["impairments"]["description"]
-            text += " `kind` selects the impairment; write its options beside the keys below."
+            text += " `kind` selects the impairment; write its options in the same table."
         if place and not inside:
             text = schema["properties"][place[0]]["description"]
         if place == ("bottleneck",):
@@ -80,10 +80,13 @@ def _scenario() -> Iterator[str]:
             # Leave out a key that has its own section.
             if name in elsewhere or (not place and name in SECTION_NAMES):
                 continue
+            kind = _type(value)
             default = f"`{_toml(value['default'])}`" if "default" in value else ""
+            if kind.startswith("bool"):
+                default = default.replace('"', "")
             if name in node.get("required", ()):
                 default = "required"
-            cells = (f"`{name}`", _type(value), default, value.get("description", ""))
+            cells = (f"`{name}`", kind, default, value.get("description", ""))
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         yield ""
 
@@ -114,6 +117,12 @@ def _type(value: dict[str, Any]) -> str:
             return "time"
         case {"anyOf": [{"pattern": pattern}, *_]} if "[dD][pP]" in pattern:
             return "size in bytes"
+        case {"pattern": pattern} if "[bB][iI][tT]" in pattern:
+            return "rate"
+        case {"anyOf": [{"type": "boolean" | "number"} as first, {"type": _} as second]}:
+            return f"{_type(first)}, or {_type(second)}"
+        case {"anyOf": [{"pattern": pattern}, *_]} if "secs" in pattern:
+            return "time or table"
         case {"anyOf": [{"pattern": _}, *_]}:
             return "rate or table"
         case {"anyOf": [{"enum": _}, *_]}:

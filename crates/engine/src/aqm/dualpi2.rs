@@ -182,7 +182,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Which length of L is compared with min_qlen_step. With enqueue, it is the length that a packet finds when it arrives. With dequeue, as in versions before dualpi2-2019-refactored, it is the length that remains when the packet leaves. min_qlen_step then has no effect on a step_thresh in packets. Default: by version.",
+            doc: "Which length of L is compared with min_qlen_step. With enqueue, it is the length that a packet finds when it arrives. With dequeue, as in versions before dualpi2-2019-refactored, it is the length that remains when the packet leaves. min_qlen_step then has no effect on a step_thresh in packets. The default depends on version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -194,7 +194,7 @@ pub const ENTRY: Entry<Build> = Entry {
         COUPLING,
         Opt {
             name: "any_ect",
-            doc: "Whether ECT(0) packets also go to L and are marked like those of scalable flows (DCTCP).",
+            doc: "Whether ECT(0) packets also go to L and are marked like packets of scalable flows (for DCTCP).",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("any_ect or l4s_ect"),
@@ -232,7 +232,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scheduler",
-            doc: "Scheduler that divides the link between L and C. \"credit\": weighted round robin by bytes, as in Linux. \"wrr-counter\": round robin by packets. \"wrr-percent\": round robin by bytes. \"ts-fifo\": time-shifted FIFO. Default: by version.",
+            doc: "Scheduler that divides the link between L and C. \"credit\": weighted round robin by bytes, as in Linux. \"wrr-counter\": round robin by packets. \"wrr-percent\": round robin by bytes. \"ts-fifo\": time-shifted FIFO. The default depends on version.",
             kind: Kind::Word(presets::SCHEDULERS),
             default: None,
             tc: None,
@@ -264,14 +264,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "arithmetic",
-            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\": rounded to integers, as gains per 64 ns. \"ns\": rounded to integers, as gains per ns. Default: by version.",
+            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\": rounded to integers, as gains per 64 ns. \"ns\": rounded to integers, as gains per ns. The default depends on version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,
         },
         Opt {
             name: "timer",
-            doc: "Timer of the updates: \"hrtimer\", or \"jiffies\", which rounds times up to multiples of 4 ms. Default: by version.",
+            doc: "Timer of the updates: \"hrtimer\", or \"jiffies\", which rounds times up to multiples of 4 ms. The default depends on version.",
             kind: Kind::Word(&["hrtimer", "jiffies"]),
             default: None,
             tc: None,

@@ -4,8 +4,8 @@
 //! The sender estimates the queueing delay as the difference between the current delay and the
 //! smallest delay of the last minutes. If this delay is below the target, the window grows, by at
 //! most `gain` segments per round trip. If the delay is above the target, the window shrinks in
-//! proportion to the excess. A loss halves the window. There is no slow start, as in the algorithm
-//! of the RFC.
+//! proportion to the excess. A loss halves the window. As in the RFC's algorithm, there is no
+//! slow start.
 //!
 //! Deviations from the RFC:
 //! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).

@@ -20,9 +20,9 @@
 //! mark halves the window. In slow start, there is an exception: the first mark does not halve the
 //! window if its ACK also covers an unmarked segment. The scaling begins 4 round trips after slow
 //! start, whereas version 0.6 waits for 500 round trips. Once the scaling has begun, at least one
-//! target RTT (25 ms) passes between two reductions. Segments leave singly instead of in pairs. The
-//! window grows whenever the application does not limit the flow. The window grows even if the flow
-//! does not use it fully. If the window has at most four packets of 1500 bytes, increase and
+//! target RTT (25 ms) passes between two reductions. Segments leave one at a time, not in pairs.
+//! The window grows whenever the application does not limit the flow. The window grows even if the
+//! flow does not use it fully. If the window has at most four packets of 1500 bytes, increase and
 //! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
 //! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
 //! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the

@@ -3,14 +3,13 @@
 //!
 //! Use this impairment twice. Add it to the last link before the tunnel, with `end = "ingress"`,
 //! and to the last link of the tunnel, with `end = "egress"`. Queues between these two links read
-//! and mark the outer header.
+//! and mark the outer header. The mode `full-functionality` is from RFC 3168 section 9.1.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
 //! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | ECN field of the packet; ECT(0) if that field is CE (RFC 3168 section
-//! 9.1) | CE of the outer header is copied; other values are ignored |
+//! | `full-functionality` | ECN field of the packet; ECT(0) replaces CE | copies only CE |
 //!
 //! Deviations: tunnels cannot be nested. If a packet in a tunnel passes a second ingress, nothing
 //! changes. If a packet without an outer header passes an egress, nothing changes either. Outer

@@ -9,7 +9,7 @@
 //! | role and test case | `ROLE`, `TESTCASE` (in the runner: `TESTCASE_SERVER`, `TESTCASE_CLIENT`) |
 //! | files to fetch, destination | `REQUESTS` (`https://server4:443/file-1 ...`), `/downloads` |
 //! | files to serve | `/www`, with pseudo-random content |
-//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`; new in each run |
+//! | certificates | `/certs`: `cert.pem` and `priv.key` of the server, `ca.pem`; generated in each run |
 //! | logs | `/logs`, which is stored with the run; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!

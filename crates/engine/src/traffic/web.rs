@@ -7,8 +7,8 @@
 //! lognormal distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn alternately from one random stream. So the times and sizes of requests
-//! do not depend on the network. `gaps` and `lengths` list them instead, for example to make the
-//! same requests in several parts of a run.
+//! do not depend on the network. To set gaps and sizes yourself, list them in the options
+//! `gaps` and `lengths`, for example to make the same requests in several parts of a run.
 
 use super::sizes::{self, Sizes};
 use super::{Build, ECN, LIMIT, Source, Step, Transport};
@@ -49,7 +49,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times of the run at which the server closes connections that clients have closed, as a program does whose garbage collector closes them; a list, or a file with one time per line. The server's host stores a destination's metrics only at these times, and only for clients that closed less than 60 s before. Default: the server closes at once.",
+            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers that leave closing to a garbage collector. The server's host stores a destination's metrics only at these times, and only for clients that closed less than 60 s before. Default: the server closes each connection at once.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,

@@ -20,23 +20,23 @@ pub const BINS: [(&str, u64); 8] = [
 fields! {
     /// Summary of the requests of a source.
     pub struct CompletionSummary {
-        /// Connections that a source of requests opened.
+        /// Requests that a source made after the warm-up, except refused requests.
         started: u64 = measured("", Count).called("requests");
-        /// Connections opened after the warm-up and completed before the end of the run.
+        /// Requests made after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();
         /// Requests rejected because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
-        /// The completed connections by size.
+        /// The completed requests by size.
         bins: Vec<CompletionBin> = about();
     }
 }
 
 fields! {
-    /// The connections with sizes above the bound of the previous bin, up to the bound of this bin.
+    /// The requests with sizes above the bound of the previous bin, up to the bound of this bin.
     pub struct CompletionBin {
         /// Largest size, bytes.
         upto_bytes: u64 = about();
-        /// Connections.
+        /// Number of requests.
         n: u64 = about();
         /// Time from the client's connect until it received the last byte, s.
         completion_s: Stat = about();

@@ -68,7 +68,7 @@ pub const GENTLE: Opt = Opt {
 /// The option that determines how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
-    doc: "Distribution of the gaps between marks or drops, in packets, at a constant average with the probability pb. \"linux\": uniform on 1..1/pb. \"wait\": uniform on 1/pb..2/pb, as with ns-2's option wait. The probability is then 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
+    doc: "Distribution of the gaps between marks or drops, in packets, while the average is constant and the probability is pb. \"linux\": uniform on 1..1/pb. \"wait\": uniform on 1/pb..2/pb, as with ns-2's option wait. The probability is then 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
     kind: Kind::Word(&["linux", "wait", "none"]),
     default: Some("linux"),
     tc: None,
@@ -77,7 +77,7 @@ pub const UNIFORMISE: Opt = Opt {
 /// The option that determines whether the average decays while the queue is empty.
 pub const IDLE: Opt = Opt {
     name: "idle",
-    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average stays.",
+    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average does not change.",
     kind: Kind::Word(&["decay", "hold"]),
     default: Some("decay"),
     tc: None,

@@ -4,8 +4,8 @@
 //! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
 //! than the share `loss_threshold` of its data in flight, the amount of data in flight becomes this
 //! bound. The bound grows again while later probes succeed. A probe starts two to three seconds
-//! after the previous one. A probe starts earlier if as many round trips have passed as a Reno flow
-//! would have between two losses.
+//! after the previous probe. A probe starts earlier if as many round trips have passed as a Reno
+//! flow would have between two losses.
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
 //! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The
