@@ -439,15 +439,9 @@ impl Sender {
             // duplicates packets (Linux `tcp_dsack_seen`).
             event.dsack = self.recovery.dsacks <= self.stats.retransmits;
             if event.dsack {
-                // If a segment was sent only once and is still outstanding, the path duplicated it
-                // (Linux `tcp_check_dsack`, `tcp_sacktag_one`).
-                let out = (self.board.flight.una..self.board.flight.nxt).contains(&seq);
-                if !out || self.board.get(seq).flags & state::EVER_RETRANS != 0 {
-                    for duplicate in 0..duplicates {
-                        self.recovery.undo.duplicate(seq + u64::from(duplicate));
-                    }
-                }
-                event.dsack_of_probe = self.recovery.probe.high_seq == Some(seq + 1);
+                self.take_duplicates(seq, u64::from(duplicates));
+                event.dsack_of_probe =
+                    duplicates == 1 && self.recovery.probe.high_seq == Some(seq + 1);
                 // A needless retransmission also counts as delivered, because it has left the
                 // network.
                 covered.delivered += duplicates;
@@ -483,6 +477,25 @@ impl Sender {
                     rates.delivered(seq, before.sent);
                 }
             });
+        }
+    }
+
+    /// Counts the retransmissions that a D-SACK of `duplicates` segments from `seq` proves needless
+    /// (Linux `tcp_check_dsack`, `tcp_sacktag_one`). If a segment was sent only once and is still
+    /// outstanding, the path duplicated it.
+    fn take_duplicates(&mut self, seq: u64, duplicates: u64) {
+        let (end, flight) = (seq + duplicates, &self.board.flight);
+        if end <= flight.una || seq >= flight.nxt {
+            // The sender no longer knows whether it retransmitted these segments.
+            for _ in 0..duplicates {
+                self.recovery.undo.duplicate(end - 1);
+            }
+            return;
+        }
+        for seq in seq.max(flight.una)..end.min(flight.nxt) {
+            if self.board.get(seq).flags & state::EVER_RETRANS != 0 {
+                self.recovery.undo.duplicate(seq);
+            }
         }
     }
 

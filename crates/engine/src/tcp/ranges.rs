@@ -31,6 +31,12 @@ impl Ranges {
         (at < range.1).then_some(range)
     }
 
+    /// Returns the first range that starts at `at` or later, or `None`.
+    pub fn first_from(&self, at: u64) -> Option<(u64, u64)> {
+        let next = self.0.partition_point(|r| r.0 < at);
+        self.0.get(next).copied()
+    }
+
     /// Adds a range, and merges it with ranges that it touches. Returns the merged range. Calls
     /// `fresh` for each part of the added range that was in no range before.
     pub fn insert(&mut self, start: u64, end: u64, mut fresh: impl FnMut(u64, u64)) -> (u64, u64) {
@@ -110,6 +116,8 @@ mod tests {
                 prop_assert_eq!(new, expected);
                 prop_assert!(merged.0 <= start && start + len <= merged.1);
                 prop_assert_eq!(ranges.containing(start), Some(merged));
+                prop_assert_eq!(ranges.first_from(merged.0), Some(merged));
+                prop_assert!(ranges.first_from(merged.0 + 1).is_none_or(|r| r.0 > merged.1));
                 if trim < 5 {
                     ranges.trim_below(trim * 4);
                     set = set.split_off(&(trim * 4));

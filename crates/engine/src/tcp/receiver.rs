@@ -509,6 +509,9 @@ impl Receiver {
                     }
                 }
                 None => {
+                    if JOINED {
+                        self.report_covered(seq, end());
+                    }
                     self.out_of_order.insert(seq, end(), |_, _| {});
                 }
             }
@@ -565,6 +568,20 @@ impl Receiver {
         }
     }
 
+    /// Reports the first of the segments `start..end` that had arrived out of order, and those that
+    /// follow it without a hole. A packet of several segments has repeated them (Linux
+    /// `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if the packet begins with
+    /// other duplicates, only these are reported.
+    fn report_covered(&mut self, start: u64, end: u64) {
+        if self.sack.dsack.is_none()
+            && let Some((first, known)) = self.out_of_order.first_from(start)
+            && first < end
+        {
+            self.sack.dsack = Some(first);
+            self.sack.more_duplicates = (known.min(end) - first) as u32 - 1;
+        }
+    }
+
     /// Forgets the segments below `rcv_nxt` that had arrived out of order. A packet of several
     /// segments may have repeated them.
     #[inline(always)]
@@ -572,6 +589,7 @@ impl Receiver {
         if self.out_of_order.is_empty() {
             return;
         }
+        self.report_covered(0, self.rcv_nxt);
         self.out_of_order.trim_below(self.rcv_nxt);
         self.sack.drop_below(self.rcv_nxt);
         self.ack_now |= self.out_of_order.is_empty();

@@ -197,6 +197,34 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
     }
 }
 
+/// A D-SACK of several segments proves as many retransmissions needless as it has retransmitted
+/// segments (Linux `tcp_sacktag_one`). If the sender has forgotten the segments, it counts all
+/// (`tcp_check_dsack`).
+#[test]
+fn each_duplicate_that_was_retransmitted_counts() {
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    s.on_ack(&ack(0, &[(7, 10)], ms(100)), ms(200), &mut wire);
+    s.stats.retransmits = 10;
+    assert_eq!(s.recovery.undo.retrans, Some(3), "segments 0, 1 and 2");
+    let mut duplicates = ack(0, &[(2, 5), (2, 5), (7, 10)], ms(100));
+    duplicates.flags |= flags::DSACK;
+    wire.take();
+    s.on_ack(&duplicates, ms(205), &mut wire);
+    let again = wire.take().iter().filter(|(_, again)| *again).count() as u32;
+    assert_eq!(s.recovery.undo.retrans, Some(3 - 1 + again), "segment 2");
+
+    let mut wire = Wire::default();
+    let mut s = established(&TcpPlan::default(), ms(100), &mut wire);
+    s.on_ack(&ack(2, &[], ms(100)), ms(200), &mut wire);
+    s.stats.retransmits = 10;
+    (s.recovery.undo.marker, s.recovery.undo.retrans) = (Some(0), Some(5));
+    let mut duplicates = ack(2, &[(0, 2)], ms(100));
+    duplicates.flags |= flags::DSACK;
+    s.on_ack(&duplicates, ms(201), &mut wire);
+    assert_eq!(s.recovery.undo.retrans, Some(3), "segments 0 and 1");
+}
+
 /// Linux `tcp_try_undo_partial`: if the original of a lost segment arrives while retransmissions
 /// are in flight, the sender retransmits no more segments.
 #[test]

@@ -464,6 +464,28 @@ fn joined_segments_are_one_block() {
     assert_eq!(end.receiver.arrived(), 37);
 }
 
+/// A packet may repeat segments behind its first one that had arrived out of order. The ACK reports
+/// the first of them and those that follow without a hole (Linux `tcp_data_queue_ofo`,
+/// `tcp_ofo_queue`).
+#[test]
+fn covered_segments_are_reported_as_duplicates() {
+    let dsack = |ack: &Packet| {
+        let first = ack.sack[0];
+        let seq = ack.seq.wrapping_add_signed(i64::from(first.offset as i32));
+        ack.has(flags::DSACK).then_some((seq, first.len))
+    };
+    let (mut end, send) = joined();
+    for seq in [20, 30] {
+        assert_eq!(dsack(&send(&mut end, seq, 4, 1)[0]), None);
+    }
+    // The packet covers one block and a part of the other.
+    assert_eq!(dsack(&send(&mut end, 15, 17, 2)[0]), Some((20, 4)));
+    // So does a packet in order, whether or not it fills the last hole.
+    assert_eq!(dsack(&send(&mut end, 0, 18, 3)[0]), Some((15, 3)));
+    assert_eq!(end.receiver.rcv_nxt, 34);
+    assert_eq!(dsack(&send(&mut end, 34, 8, 4)[0]), None);
+}
+
 /// A late packet may repeat segments of several blocks. What it holds is in order then, and only
 /// blocks beyond it are still reported.
 #[test]
@@ -474,9 +496,13 @@ fn a_packet_that_covers_blocks_ends_them() {
     }
     let acks = send(&mut end, 0, 20, 2);
     assert_eq!(acks.last().map(|ack| ack.seq), Some(20));
-    let blocks: Vec<_> = acks[0].sack.iter().map(|b| (b.offset, b.len)).collect();
-    assert_eq!(blocks, [(10, 5), (0, 0), (0, 0)]);
+    // The first block reports duplicates.
+    let blocks: Vec<_> = acks[0].sack[1..]
+        .iter()
+        .map(|b| (b.offset, b.len))
+        .collect();
+    assert_eq!(blocks, [(10, 5), (0, 0)]);
     let acks = send(&mut end, 20, 43, 3);
-    assert_eq!((acks[0].seq, acks[0].sack[0].len), (63, 0));
+    assert_eq!((acks[0].seq, acks[0].sack[1].len), (63, 0));
     assert_eq!(end.receiver.arrived(), 63);
 }
