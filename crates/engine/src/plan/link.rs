@@ -195,7 +195,7 @@ keys! {
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
         /// dropped before they enter the queue. A packet in `marks` that is not ECN-capable is
-        /// dropped. The numbers count TCP segments with payload, from 1, in the order in which they
+        /// dropped. The numbers count TCP packets with payload, from 1, in the order in which they
         /// arrive at the link. All flows and all retransmissions are counted.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Further effects of the path on packets that have left the queue, such as bursts of loss,
