@@ -334,6 +334,16 @@ def test_a_full_link_is_full_with_offloads(tmp_path: Path) -> None:
     assert counted["packets"] == pytest.approx(counted["bytes"] / 1514, rel=0.01)
 
 
+def test_packets_of_a_bulk_transfer_are_full_with_offloads(tmp_path: Path) -> None:
+    text = BASE.replace("10Mbit", "1Gbit").replace("[path]\n", "[path]\noffloads = true\n")
+    text = text.replace('{ aqm = "codel", ecn = true }', '{ aqm = "fifo", limit = "100kb" }')
+    text = text.replace('"20ms"', '"10ms"') + '[[flows]]\ncc = "cubic"\n'
+    kernel, sim = both(tmp_path, text, duration="20s", warmup="10s", host_jitter="10us")
+    # A packet takes data from the next buffer if its own buffer has too little.
+    segments = [run["queue"]["bytes"] / run["queue"]["packets"] / 1514 for run in (kernel, sim)]
+    assert segments == pytest.approx([42, 42], abs=3)
+
+
 @pytest.mark.parametrize(("count", "probability"), [(4, (0.009, 0.01)), (40, (0.03, 0.2))])
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]

@@ -1,6 +1,5 @@
 //! Runs a flow: its connection and its application. Reads its socket information.
 
-use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use super::io;
 use super::pump::{self, Failure};
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
-use super::tcp::{self, Info, Slack};
+use super::tcp::{self, Info, Slack, Zeros};
 use super::token::{LISTENER, RECEIVER, SENDER, token};
 use super::watch::Watch;
 
@@ -114,7 +113,7 @@ impl<'a> Connection<'a> {
         &mut self,
         namespaces: &Namespaces,
         poll: &Poll,
-        zeros: &Arc<File>,
+        zeros: &Arc<Zeros>,
     ) -> Result<(), String> {
         let flow = self.flow;
         namespaces.enter(flow.sender)?;
@@ -165,7 +164,7 @@ impl<'a> Connection<'a> {
     }
 
     /// Writes as much data as the socket accepts. Called when the sender's socket is writable.
-    pub fn write(&mut self, zeros: &File) {
+    pub fn write(&mut self, zeros: &Zeros) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
         };
@@ -231,7 +230,7 @@ impl<'a> Connection<'a> {
 
     /// Performs the application's actions that are due. Returns when to call this function again,
     /// or `None` if that call is already scheduled.
-    pub fn act(&mut self, now: u64, zeros: &File) -> Option<u64> {
+    pub fn act(&mut self, now: u64, zeros: &Zeros) -> Option<u64> {
         if self.stopped {
             return None;
         }

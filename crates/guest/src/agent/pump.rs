@@ -5,13 +5,12 @@
 //! to wake the thread, each call may transfer a small amount of data, which stays in the
 //! processor's cache.
 
-use std::fs::File;
 use std::io;
 use std::sync::{Arc, OnceLock};
 use std::thread::Builder;
 
 use super::sys::Socket;
-use super::tcp::{self, Slack};
+use super::tcp::{self, Slack, Zeros};
 use tailback_guest::job::{Flow, Job};
 
 /// Largest number of flows for which each flow gets two threads.
@@ -40,9 +39,9 @@ pub fn serves(flow: &Flow, job: &Job) -> bool {
 }
 
 /// Starts a thread that writes zeros as soon as the connection exists.
-pub fn write(socket: Arc<Socket>, zeros: Arc<File>, failure: Failure) -> io::Result<()> {
+pub fn write(socket: Arc<Socket>, zeros: Arc<Zeros>, failure: Failure) -> io::Result<()> {
     start(socket, failure, "write", move |socket| {
-        socket.send_file(&zeros, tcp::ZEROS).map(drop)
+        zeros.send_chunk(&socket).map(drop)
     })
 }
 

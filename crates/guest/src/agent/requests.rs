@@ -12,7 +12,6 @@
 mod turns;
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 
 use tailback_engine::traffic::{self, Step};
@@ -22,7 +21,7 @@ use tailback_record::{Completion, Completions, TrafficOutcome};
 
 use super::setup::Namespaces;
 use super::sys::{EDGE, Poll, READABLE, Socket, WRITABLE};
-use super::tcp::{self, Info};
+use super::tcp::{self, Info, Zeros};
 pub use turns::Pool;
 use turns::Turns;
 
@@ -205,7 +204,7 @@ impl<'a> Requests<'a> {
         Ok(Some(index))
     }
 
-    pub fn accept(&mut self, now: u64, zeros: &File, poll: &Poll) -> Result<(), String> {
+    pub fn accept(&mut self, now: u64, zeros: &Zeros, poll: &Poll) -> Result<(), String> {
         loop {
             let what = |e: io::Error| format!("source {}: accept: {e}", self.source.name);
             let server = match self.listener.accept() {
@@ -231,7 +230,7 @@ impl<'a> Requests<'a> {
 
     /// Sends data on a connection, or ends it. Call this when the server's socket of the connection
     /// is readable or writable, or has received the reset.
-    pub fn serve(&mut self, index: usize, events: u32, now: u64, zeros: &File, poll: &Poll) {
+    pub fn serve(&mut self, index: usize, events: u32, now: u64, zeros: &Zeros, poll: &Poll) {
         if self.pool.is_some() {
             return self.answer(index, now, zeros, poll);
         }

@@ -9,7 +9,7 @@ mod results;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::{self, File};
+use std::fs;
 use std::sync::Arc;
 
 use tailback_guest::job::Job;
@@ -27,6 +27,7 @@ use super::programs::{GRACE_NS, Programs, With};
 use super::requests::Requests;
 use super::setup::{self, Namespaces};
 use super::sys::{self, Poll, Timer};
+use super::tcp::Zeros;
 use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
@@ -95,7 +96,7 @@ struct Runner<'a> {
     /// links dropped.
     datagrams: u64,
     series: Series,
-    zeros: Arc<File>,
+    zeros: Arc<Zeros>,
     warnings: Vec<String>,
     data_segments_before_warmup: u64,
 }

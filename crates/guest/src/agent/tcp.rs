@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use super::sys::Socket;
+use super::sys::{self, Socket};
 use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
 use tailback_guest::job::Flow;
@@ -327,14 +327,14 @@ pub fn write_chunks(socket: &Socket, chunk: u64, limit: u64, mut written: u64) -
 
 /// Writes zeros while the send buffer has space, up to the position `limit` of the stream. Returns
 /// the number of bytes written in total.
-pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io::Result<u64> {
+pub fn write(socket: &Socket, zeros: &Zeros, limit: u64, mut written: u64) -> io::Result<u64> {
     loop {
         let left = limit.saturating_sub(written);
         if left == 0 {
             return Ok(written);
         }
         let chunk = (CHUNK as u64).min(left) as usize;
-        let Some(n) = socket.send_file(zeros, chunk)? else {
+        let Some(n) = zeros.send(socket, chunk)? else {
             return Ok(written);
         };
         written += n as u64;
@@ -345,8 +345,38 @@ pub fn write(socket: &Socket, zeros: &File, limit: u64, mut written: u64) -> io:
     }
 }
 
-/// Length of the file of zeros for [`write`], in bytes.
-pub const ZEROS: usize = CHUNK;
+/// Zeros to send, up to [`CHUNK`] bytes at a time.
+pub enum Zeros {
+    /// A file whose pages TCP sends without copying them.
+    Pages(File),
+    /// Bytes that TCP copies, as most applications send them.
+    Copied(Box<[u8]>),
+}
+
+impl Zeros {
+    /// Makes the zeros of a run. With offloads, TCP copies them. A packet may refer to 17 pieces of
+    /// memory (`MAX_SKB_FRAGS`). Pages of a file are pieces of 4 kB, so TCP often could not put
+    /// data of the next buffer into a packet (`tcp_grow_skb`). Copied data is in pieces of 32 kB.
+    pub fn new(offloads: bool) -> io::Result<Zeros> {
+        Ok(match offloads {
+            true => Zeros::Copied(vec![0; CHUNK].into()),
+            false => Zeros::Pages(sys::zeros(CHUNK)?),
+        })
+    }
+
+    /// Sends up to `bytes` zeros. Returns the number sent, or `None` if the send buffer is full.
+    fn send(&self, socket: &Socket, bytes: usize) -> io::Result<Option<usize>> {
+        match self {
+            Zeros::Pages(file) => socket.send_file(file, bytes),
+            Zeros::Copied(zeros) => socket.send(&zeros[..bytes]),
+        }
+    }
+
+    /// Sends [`CHUNK`] zeros, or as many as the send buffer has space for.
+    pub fn send_chunk(&self, socket: &Socket) -> io::Result<Option<usize>> {
+        self.send(socket, CHUNK)
+    }
+}
 
 #[cfg(test)]
 mod tests {

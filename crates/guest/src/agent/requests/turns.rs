@@ -10,7 +10,6 @@
 //! The FINs are short packets. The simulator does not send them.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 
 use tailback_engine::traffic::web;
@@ -20,7 +19,7 @@ use tailback_record::Completion;
 use super::{Requests, short};
 use crate::agent::setup::Namespaces;
 use crate::agent::sys::{Poll, READABLE};
-use crate::agent::tcp;
+use crate::agent::tcp::{self, Zeros};
 
 /// Payload of a request, in bytes.
 const REQUEST: usize = 100;
@@ -234,7 +233,7 @@ impl Requests<'_> {
 
     /// Handles an event of a server: a request has arrived, data can be sent, or the client has
     /// closed.
-    pub(super) fn answer(&mut self, index: usize, now: u64, zeros: &File, poll: &Poll) {
+    pub(super) fn answer(&mut self, index: usize, now: u64, zeros: &Zeros, poll: &Poll) {
         let at_once = self.pool.as_ref().is_some_and(|p| p.collect.is_none());
         let Some(slot) = self.slots.get_mut(index) else {
             return;

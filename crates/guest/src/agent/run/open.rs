@@ -20,8 +20,8 @@ use crate::agent::link::LinkProbe;
 use crate::agent::programs::Programs;
 use crate::agent::requests::{Pool, Requests, Tokens};
 use crate::agent::setup::Namespaces;
-use crate::agent::sys::{self, EDGE, Poll, READABLE, Timer};
-use crate::agent::tcp;
+use crate::agent::sys::{EDGE, Poll, READABLE, Timer};
+use crate::agent::tcp::Zeros;
 use crate::agent::token::{
     ECHO, REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER, SENDER_RING, TIMER,
 };
@@ -74,7 +74,7 @@ impl<'a> Runner<'a> {
             captures,
             datagrams: 0,
             series,
-            zeros: Arc::new(sys::zeros(tcp::ZEROS).map_err(io("payload"))?),
+            zeros: Arc::new(Zeros::new(job.offloads).map_err(io("payload"))?),
             warnings: Vec::new(),
             data_segments_before_warmup: 0,
         })
