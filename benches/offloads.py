@@ -43,12 +43,13 @@ class Case:
         return f"{flows}{self.cc}, {self.rate}, {self.rtt}, {queue_words}"
 
     def scenario(self, *, offloads: bool) -> dict[str, Any]:
-        """Return the scenario. Jitter is less than a packet time."""
+        """Return the scenario. Jitter is less than a packet time. Cake has no burst."""
+        burst = "0b" if self.queue["aqm"] == "cake" else "tc"
         return {
             "duration": "20s",
             "warmup": "5s",
             "host_jitter": "10us" if self.rate == "1Gbit" else "100us",
-            "bottleneck": {"rate": self.rate, "burst": "tc", "queue": dict(self.queue)},
+            "bottleneck": {"rate": self.rate, "burst": burst, "queue": dict(self.queue)},
             "path": {"rtt": self.rtt, "offloads": offloads},
             "record": {"series": "off"},
             "flows": [{"cc": self.cc, "ecn": self.ecn, "count": self.flows}],
@@ -70,6 +71,11 @@ CASES = (
     ),
     Case("dctcp", "1Gbit", "5ms", {"aqm": "codel", "ecn": True, "ce_threshold": "1ms"}, ecn=True),
     Case("dctcp", "100Mbit", "20ms", {"aqm": "dualpi2", "split_gso": False}, flows=2, ecn=True),
+    Case("dctcp", "100Mbit", "20ms", {"aqm": "dualpi2"}, flows=2, ecn=True),
+    Case("cubic", "100Mbit", "20ms", {"aqm": "dualpi2"}, flows=2),
+    Case("cubic", "100Mbit", "20ms", {"aqm": "cake"}, flows=2),
+    Case("cubic", "1Gbit", "20ms", {"aqm": "cake"}, ecn=True),
+    Case("cubic", "20Mbit", "20ms", {"aqm": "cake", "split_gso": False}, flows=2, ecn=True),
 )
 
 

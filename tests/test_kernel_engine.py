@@ -334,6 +334,24 @@ def test_a_full_link_is_full_with_offloads(tmp_path: Path) -> None:
     assert counted["packets"] == pytest.approx(counted["bytes"] / 1514, rel=0.01)
 
 
+@pytest.mark.parametrize("aqm", ["cake", "dualpi2"])
+def test_a_queue_that_splits_packets_passes_segments(tmp_path: Path, aqm: str) -> None:
+    text = BASE.replace("10Mbit", "50Mbit").replace("[path]\n", "[path]\noffloads = true\n")
+    text = text.replace('{ aqm = "codel", ecn = true }', f'"{aqm}"')
+    text = text.replace('"3s"', '"8s"') + '[[flows]]\ncc = "cubic"\ncount = 2\n'
+    summary, run = one(tmp_path, text)
+    mine, other = summary["queue"], one(tmp_path, text, "sim")[0]["queue"]
+    # Each segment that enters is seen leaving, and the queue itself counts as many drops.
+    [warning] = run.manifest["environment"]["guest"]["warnings"]
+    assert warning.startswith("offloads are on")
+    for queue in (mine, other):
+        assert queue["bytes"] == pytest.approx(1514 * queue["packets"], rel=0.001)
+        assert queue["utilisation"] > 0.97
+    assert mine["packets"] == pytest.approx(other["packets"], rel=0.01)
+    assert mine["delay_ms"]["mean"] == pytest.approx(other["delay_ms"]["mean"], rel=0.15)
+    assert mine["drops"] == pytest.approx(other["drops"], rel=0.5)
+
+
 def test_packets_of_a_bulk_transfer_are_full_with_offloads(tmp_path: Path) -> None:
     text = BASE.replace("10Mbit", "1Gbit").replace("[path]\n", "[path]\noffloads = true\n")
     text = text.replace('{ aqm = "codel", ecn = true }', '{ aqm = "fifo", limit = "100kb" }')

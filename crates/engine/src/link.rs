@@ -47,8 +47,8 @@ pub struct Link {
     pub impaired: bool,
     /// Probability of loss after the queue, and the random stream for it.
     loss: Option<(f64, Stream)>,
-    /// Marks and drops that the scenario schedules by packet number.
-    scheduled: Option<Box<Scheduled>>,
+    /// What happens to packets before they enter the queue. `None` if nothing happens.
+    before: Option<Box<Before>>,
     /// True while the link is transmitting, or while the queue holds its packets until a known
     /// time. In this case, an arriving packet causes the link to be served only if `held` is true.
     busy: bool,
@@ -65,6 +65,15 @@ pub struct Link {
     slot: (u32, Time),
 }
 
+/// What happens to packets before they enter the queue.
+#[derive(Default)]
+struct Before {
+    /// Marks and drops that the scenario schedules by packet number.
+    scheduled: Option<Scheduled>,
+    /// Whether the queue splits packets of joined segments (`split_gso`).
+    splits: bool,
+}
+
 /// A schedule of marks and drops, and the position up to which it has been applied.
 struct Scheduled {
     /// Packet numbers in ascending order. The flag is true if the packet is dropped, and false if
@@ -72,27 +81,26 @@ struct Scheduled {
     due: Vec<(u64, bool)>,
     /// Number of entries of `due` that have been applied.
     done: usize,
-    /// Number of segments with payload that have arrived.
+    /// Number of packets with payload that have arrived.
     arrived: u64,
 }
 
 impl Scheduled {
-    fn new(schedule: &Schedule) -> Box<Scheduled> {
+    fn new(schedule: &Schedule) -> Scheduled {
         let marks = schedule.marks.iter().map(|number| (*number, false));
         let drops = schedule.drops.iter().map(|number| (*number, true));
         let mut due: Vec<(u64, bool)> = marks.chain(drops).collect();
         due.sort_unstable();
-        Box::new(Scheduled {
+        Scheduled {
             due,
             done: 0,
             arrived: 0,
-        })
+        }
     }
 
     /// Counts a packet and checks whether the schedule marks or drops it. Returns whether the
     /// packet is dropped. If the schedule marks a packet that is not ECN-capable, the packet is
     /// dropped, as a queue would do.
-    #[inline(never)]
     fn drops(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         if packet.payload == 0 {
             return false;
@@ -133,7 +141,12 @@ impl Link {
             count_in_service: plan.count_in_service,
             impaired: plan.loss > 0.0 || !plan.impairments.is_empty(),
             loss: (plan.loss > 0.0).then_some((plan.loss, loss)),
-            scheduled: plan.schedule.as_ref().map(Scheduled::new),
+            before: plan.schedule.as_ref().map(|schedule| {
+                Box::new(Before {
+                    scheduled: Some(Scheduled::new(schedule)),
+                    splits: false,
+                })
+            }),
             busy: false,
             held: false,
             in_service: None,
@@ -142,17 +155,45 @@ impl Link {
         }
     }
 
+    /// Splits packets of joined segments before they enter the queue. `flows` is the number of flow
+    /// numbers of the run ([`crate::plan::Plan::owners`]).
+    pub fn split_packets(&mut self, flows: usize) {
+        self.before.get_or_insert_default().splits = true;
+        self.sink.count_splits(flows);
+    }
+
     /// Puts an arriving packet into the queue. Returns whether the link must be served now.
     #[inline]
     pub fn arrive(&mut self, packet: &mut Packet, now: Time) -> bool {
         packet.stamp = now;
         self.sink.arrive(packet, now);
-        if let Some(scheduled) = &mut self.scheduled
+        if self.before.is_some() {
+            return self.arrive_after(packet, now);
+        }
+        self.queue.enqueue(packet, now, &mut self.sink);
+        !self.busy || self.held
+    }
+
+    /// Does to a packet what happens before the queue, and then does the rest of [`Link::arrive`].
+    #[inline(never)]
+    fn arrive_after(&mut self, packet: &mut Packet, now: Time) -> bool {
+        let Some(before) = &mut self.before else {
+            return false;
+        };
+        if let Some(scheduled) = &mut before.scheduled
             && scheduled.drops(packet, now, &mut self.sink)
         {
             return false;
         }
-        self.queue.enqueue(packet, now, &mut self.sink);
+        let segments = packet.segments();
+        if segments > 1 && before.splits {
+            for mut segment in packet.split() {
+                self.queue.enqueue(&mut segment, now, &mut self.sink);
+            }
+            self.sink.split(packet.flow, segments - 1);
+        } else {
+            self.queue.enqueue(packet, now, &mut self.sink);
+        }
         !self.busy || self.held
     }
 

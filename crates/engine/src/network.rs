@@ -72,7 +72,8 @@ use sources::Traffic;
 /// counts add up only if the run has no warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Packets that endpoints have put into the network.
+    /// Packets that endpoints have put into the network, and packets that queues have added by
+    /// splitting others.
     pub entered: u64,
     /// Packets that an endpoint has taken out of the network.
     pub ended: u64,
@@ -153,8 +154,9 @@ impl Network {
             .iter()
             .map(|l| l.queue.backlog().packets + l.in_service())
             .sum::<u64>();
+        let split: u64 = self.links.iter().map(|l| l.sink.packets_split()).sum();
         Census {
-            entered: self.ends.iter().map(|ends| ends.entered).sum(),
+            entered: self.ends.iter().map(|ends| ends.entered).sum::<u64>() + split,
             ended: self.ends.iter().map(|ends| ends.ended).sum(),
             inside: waiting + queued + held,
             dropped: self.links.iter().map(|l| l.sink.meter.counts.drops()).sum(),

@@ -149,14 +149,37 @@ impl Packet {
 
     /// Turns a data packet into one that holds `segments` segments, which offloads have joined.
     /// `payload` and `len` are those of all segments together. The frame length is the sum of the
-    /// frame lengths of the segments, as in Linux (`qdisc_pkt_len_init`).
-    pub(crate) fn join(&mut self, segments: u32) {
-        self.sack[0].offset = segments - 1;
+    /// frame lengths of the segments, as in Linux (`qdisc_pkt_len_init`). `mss` is the payload of a
+    /// full segment.
+    pub(crate) fn join(&mut self, segments: u32, mss: u16) {
+        self.sack[0] = Sack {
+            offset: segments - 1,
+            len: u32::from(mss),
+        };
+    }
+
+    /// Returns the segments of a packet of joined segments as packets of their own (Linux
+    /// `tcp_gso_segment`).
+    pub(crate) fn split(&self) -> impl Iterator<Item = Packet> + use<> {
+        let (whole, segments) = (*self, self.segments());
+        let header = (whole.len - whole.payload) / segments as u16;
+        let mss = whole.sack[0].len as u16;
+        (0..segments).map(move |index| {
+            let mut part = whole;
+            part.sack[0] = Sack::default();
+            part.seq += u64::from(index);
+            part.payload = mss.min(whole.payload - index as u16 * mss);
+            part.len = part.payload + header;
+            if index > 0 {
+                part.flags &= !flags::CWR;
+            }
+            part
+        })
     }
 
     /// Returns the number of TCP segments in a data packet: 1, unless offloads have joined
-    /// segments. The number minus 1 is stored where an ACK has its first SACK block. All segments
-    /// but the last are full.
+    /// segments. The number minus 1 and the payload of a full segment are stored where an ACK has
+    /// its first SACK block. All segments but the last are full.
     pub const fn segments(&self) -> u32 {
         match self.flags & (flags::ACK | flags::DATAGRAM) {
             0 => self.sack[0].offset + 1,
@@ -191,5 +214,30 @@ impl Packet {
     #[inline]
     pub const fn has(&self, flag: u16) -> bool {
         self.flags & flag != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The segments of a packet have its bytes, each with headers of its own. Only the first one
+    /// carries CWR.
+    #[test]
+    fn a_packet_is_split_into_its_segments() {
+        let mut whole = Packet::new(7, 2 * 1514 + 67, Ecn::Ect0);
+        (whole.seq, whole.payload, whole.flags) = (40, 2 * 1448 + 1, flags::CWR);
+        whole.join(3, 1448);
+        let parts: Vec<Packet> = whole.split().collect();
+        let found = parts
+            .iter()
+            .map(|p| (p.seq, p.len, p.payload, p.flags, p.segments()));
+        let expected = [
+            (40, 1514, 1448, flags::CWR, 1),
+            (41, 1514, 1448, 0, 1),
+            (42, 67, 1, 0, 1),
+        ];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        assert!(parts.iter().all(|p| (p.flow, p.ecn) == (7, Ecn::Ect0)));
     }
 }

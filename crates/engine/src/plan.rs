@@ -132,7 +132,7 @@ keys! {
         /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). A TCP
         /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is the
         /// sum of its segments' frames. A drop drops all of its segments, and a mark marks all of
-        /// them.
+        /// them. A queue with split_gso splits the packet into its segments.
         offloads: bool = BOOL.default("false");
     }
 }

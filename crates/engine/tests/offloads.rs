@@ -73,7 +73,12 @@ impl Queue for Observer {
 }
 
 fn with_offloads(flow: FlowPlan, rate: u64, seconds: u64) -> Plan {
-    let links = vec![link(rate, "fifo", &[])];
+    over("fifo", flow, rate, seconds)
+}
+
+/// Returns a plan with offloads and a link with this queue.
+fn over(queue: &'static str, flow: FlowPlan, rate: u64, seconds: u64) -> Plan {
+    let links = vec![link(rate, queue, &[])];
     let mut plan = plan(Time::from_secs(seconds), links, vec![flow]);
     plan.offloads = true;
     plan
@@ -146,6 +151,41 @@ fn a_mark_marks_every_segment_of_a_packet() {
     assert_eq!(marked, seen.marked);
 }
 
+/// A queue that splits packets gets each segment as a packet of its own, so it drops and marks
+/// single segments. Every byte arrives.
+#[test]
+fn a_queue_that_splits_packets_drops_and_marks_segments() {
+    for (queue, cc, mark) in [
+        ("cake", "cubic", false),
+        ("dualpi2", "bbr", false),
+        ("cake", "cubic", true),
+        ("dualpi2", "dctcp", true),
+    ] {
+        let mut flow = flow("f", cc, Time::from_ms(20), &[]);
+        let bytes = 30_000_123;
+        flow.bytes = Some(Bytes(bytes));
+        if mark {
+            (flow.ecn, flow.tcp.ecn_feedback) = (true, EcnFeedback::AccEcn);
+            // The option of Accurate ECN uses 12 bytes of each segment.
+            (flow.tcp.mss, flow.tcp.header) = (1460, 54);
+        }
+        let whole = with_offloads(flow.clone(), 200_000_000, 60);
+        assert!(observed(&whole, u64::MAX, mark).1.largest > 10, "{cc}");
+        let plan = over(queue, flow, 200_000_000, 60);
+        let (outcome, seen, marked) = observed(&plan, 300, mark);
+        let flow = &outcome.flows[0];
+        assert_eq!(flow.delivered_bytes, bytes, "{cc} over {queue}");
+        assert_eq!((seen.largest, seen.packets), (1, seen.segments));
+        assert_eq!(flow.packets, seen.segments, "{cc} over {queue}");
+        assert_eq!(flow.retransmits, seen.dropped, "{cc} over {queue}");
+        assert_eq!(seen.dropped > 0, !mark, "{cc} over {queue}");
+        if mark {
+            assert!(seen.marked > 0);
+            assert_eq!(marked, seen.marked, "{cc} over {queue}");
+        }
+    }
+}
+
 /// A sender joins the segments that it sends in a millisecond (Linux `tcp_tso_autosize`), up to a
 /// frame length of 65,535 bytes.
 #[test]
@@ -198,11 +238,37 @@ fn runs_repeat() {
 /// The packets that a source has sent and received are counted in segments.
 #[test]
 fn a_source_counts_segments_at_both_ends() {
+    let outcome = requests("fifo", &[Time::ZERO], 4_000_000);
+    let segments = 4_000_000_u64.div_ceil(MSS);
+    let source = &outcome.traffic[0];
+    assert_eq!(source.sent_packets, segments);
+    assert_eq!(source.received_packets, segments);
+    assert!(outcome.links[0].packets < segments / 2);
+}
+
+/// The connections of a source share a slot, one after the other, even if a queue splits their
+/// packets.
+#[test]
+fn connections_reuse_a_slot_whose_packets_were_split() {
+    let gaps = [Time::from_ms(100); 20];
+    for queue in ["fifo", "cake"] {
+        let outcome = requests(queue, &gaps, 100_000);
+        let source = &outcome.traffic[0];
+        let segments = 20 * 100_000_u64.div_ceil(MSS);
+        assert_eq!(source.received_packets, segments, "{queue}");
+        let split = outcome.links[0].packets >= segments;
+        assert_eq!(split, queue == "cake");
+    }
+}
+
+/// Runs a source of requests with these gaps in between, at most one at a time.
+fn requests(queue: &'static str, gaps: &[Time], bytes: u64) -> Outcome {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);
-    options.set("gaps", Value::List(vec![Value::Time(Time::ZERO)]));
-    let length = Value::Bytes(Bytes(4_000_000));
-    options.set("lengths", Value::List(vec![length]));
+    let gaps: Vec<Value> = gaps.iter().copied().map(Value::Time).collect();
+    let lengths = vec![Value::Bytes(Bytes(bytes)); gaps.len()];
+    options.set("gaps", Value::List(gaps));
+    options.set("lengths", Value::List(lengths));
     let server = flow("server", "cubic", Time::from_ms(20), &[]);
     let source = TrafficPlan {
         name: "web".into(),
@@ -226,14 +292,9 @@ fn a_source_counts_segments_at_both_ends() {
         dscp: 0,
         class: None,
     };
-    let links = vec![link(1_000_000_000, "fifo", &[])];
+    let links = vec![link(1_000_000_000, queue, &[])];
     let mut plan = plan(Time::from_secs(10), links, vec![]);
     plan.traffic = vec![source];
     plan.offloads = true;
-    let outcome = run(network(&plan));
-    let segments = 4_000_000_u64.div_ceil(MSS);
-    let source = &outcome.traffic[0];
-    assert_eq!(source.sent_packets, segments);
-    assert_eq!(source.received_packets, segments);
-    assert!(outcome.links[0].packets < segments / 2);
+    run(network(&plan))
 }

@@ -447,6 +447,9 @@ pub struct Link {
     pub in_order: bool,
     /// Whether the packets of each flow leave in the order of their arrival.
     pub keeps_order: bool,
+    /// Whether the queue splits packets that consist of joined segments.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub splits: bool,
     /// Namespace of the wire that loses packets after the queue, between the devices `in` and `out`
     /// of this namespace.
     pub loss_namespace: Option<usize>,

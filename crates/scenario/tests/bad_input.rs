@@ -1181,23 +1181,14 @@ fn what_offloads_do_not_support_in_the_simulator() {
 [links.a]
 rate = "1Mbit"
 queue = "cake"
-[links.b]
-rate = "1Mbit"
-queue = { aqm = "dualpi2", split_gso = true }
-[links.c]
-rate = "1Mbit"
-queue = { aqm = "dualpi2", split_gso = false }
 [path]
 offloads = true
 [[flows]]
 cc = "cubic"
-route = ["a", "b", "c"]
 tcp = { receiver = "optimistic" }
 "#,
         r#"
-        f.toml:4:9: the simulator's cake does not support offloads; expected offloads = false, or --engine kernel
-        f.toml:7:40: the simulator's dualpi2 does not split packets of offloads; expected split_gso = false, offloads = false, or --engine kernel
-        f.toml:12:12: only honest receivers support offloads; expected offloads = false, or tcp.receiver = "honest"
+        f.toml:6:12: only honest receivers support offloads; expected offloads = false, or tcp.receiver = "honest"
         "#,
     );
 }

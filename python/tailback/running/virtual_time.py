@@ -361,9 +361,8 @@ rows of the table above:
 
 `path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
 `64 kB`. The shaper sends such a packet as a whole, and the queue marks or drops it as a whole. In
-the mean delay, it counts as one packet. Queue disciplines that split packets (Cake and DualPI2 by
-default) send more packets than entered the queue. If a run has such a queue discipline, tailback
-prints a warning; do not use the delays and drops of this run.
+the mean delay, it counts as one packet. Cake and DualPI2 split packets by default. On their links,
+tailback counts each segment as a packet.
 
 {offloaded}
 """

@@ -22,9 +22,11 @@
 //! and several queues are equally long, tailback drops from the first of these queues. Linux drops
 //! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
 //! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
-//! computation (see cake/flows.rs). `split_gso` has no effect, and the simulator rejects Cake with
-//! offloads. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If
-//! the link's rate follows a trace, Cake shapes to the mean rate of the trace.
+//! computation (see cake/flows.rs). If Cake splits a packet whose segments exceed the limit, tailback
+//! drops packets after each segment. Linux drops them after the last segment. The memory that a
+//! split segment uses counts as that of a segment that was sent singly. The options `unlimited`,
+//! `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate follows a trace,
+//! Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -182,8 +184,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "split_gso",
-            doc: "Whether segments that offloads have joined are split. The option has no effect \
-                in the simulator, which rejects Cake with path.offloads.",
+            doc: "Whether packets are split into the segments that offloads have joined \
+                (path.offloads).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split-gso or no-split-gso"),
@@ -280,6 +282,7 @@ impl Config {
                     "ptm" => Framing::Ptm,
                     _ => Framing::Plain,
                 },
+                each: Framing::Plain,
             },
             memlimit: match options.get("memlimit") {
                 Some(Value::Bytes(bytes)) => Some(bytes.0),
@@ -500,7 +503,7 @@ impl Cake {
 
     #[inline]
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
-        let bytes = self.config.sizes.charged(packet.len);
+        let bytes = self.config.sizes.charged(packet);
         if self.tins.len() > 1 {
             self.tins[tin].charge(bytes, now);
         }
@@ -643,9 +646,12 @@ impl Queue for Cake {
     }
 
     fn change(&mut self, options: &Options, setting: &Setting, _sink: &mut Sink) {
-        let link = self.config.sizes.link;
+        let before = self.config.sizes;
         self.config = Config::of(options, setting.mtu);
-        self.config.sizes.link = link;
+        self.config.sizes.link = before.link;
+        if before.expects_joined() {
+            self.config.sizes.expect_joined();
+        }
         if setting.rate.0 > 0 {
             self.configure(setting.rate);
         }
@@ -743,6 +749,10 @@ impl Queue for Cake {
 
     fn link_overhead(&mut self, bytes: i32) {
         self.config.sizes.link = bytes;
+    }
+
+    fn expect_joined(&mut self) {
+        self.config.sizes.expect_joined();
     }
 
     fn flows(&mut self, flows: &[FlowInfo]) {

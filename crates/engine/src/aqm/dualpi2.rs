@@ -40,10 +40,9 @@
 //!
 //! Known deviations: tailback's counters of marks by the step and by the coupling do not count
 //! packets that arrived with CE. The kernel's counters include these packets. tc filters are not
-//! implemented, so L contains only ECN-capable packets. `split_gso` has no effect, and the simulator
-//! rejects it with offloads. The first update of p comes one `tupdate` after the start. The
-//! scheduler is reset only when drops empty both queues. Linux behaves in the same way below htb,
-//! because htb never calls the dequeue function of an empty queue.
+//! implemented, so L contains only ECN-capable packets. The first update of p comes one `tupdate`
+//! after the start. The scheduler is reset only when drops empty both queues. Linux behaves in the
+//! same way below htb, because htb never calls the dequeue function of an empty queue.
 
 use std::cell::Cell;
 
@@ -292,8 +291,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "split_gso",
-            doc: "Whether segments that offloads have joined are split. The option has no effect \
-                in the simulator, which requires false with path.offloads.",
+            doc: "Whether packets are split into the segments that offloads have joined \
+                (path.offloads).",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split_gso or no_split_gso"),

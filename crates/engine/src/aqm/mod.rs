@@ -26,6 +26,10 @@ pub mod wred;
 pub use sink::{Lost, Sink};
 pub use tailback_record::Cause;
 
+/// Name of the option of a queue that splits packets of joined segments. The link splits them, in
+/// front of the queue.
+pub const SPLITS: &str = "split_gso";
+
 /// The result of [`Queue::dequeue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dequeue {
@@ -95,6 +99,11 @@ pub trait Queue: Send {
     /// Sets how many bytes the link adds to each frame. A queue that itself shapes to the link's
     /// rate needs this number. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
+
+    /// Declares that packets may consist of joined segments (`path.offloads`) and that the link does
+    /// not split them before this queue. A queue that computes lengths of frames needs this. Called
+    /// before the first packet.
+    fn expect_joined(&mut self) {}
 
     /// Describes each flow and traffic source, in the order of their flow numbers. A queue that
     /// distinguishes hosts or classes needs this. Called before the first packet.

@@ -30,6 +30,10 @@ pub struct Sink {
     gone: Vec<u32>,
     /// Packets of `[[programs]]` entries that were dropped since the last [`Sink::take_lost`].
     lost: Vec<Lost>,
+    /// For each flow number: by how many packets the link has increased the number of packets since
+    /// the last [`Sink::take_split`], because it split packets of joined segments. Empty if the link
+    /// splits no packets.
+    split: Vec<u64>,
 }
 
 /// A dropped packet of a `[[programs]]` entry.
@@ -75,6 +79,7 @@ impl Sink {
             first_slot: u32::MAX,
             gone: Vec::new(),
             lost: Vec::new(),
+            split: Vec::new(),
         }
     }
 
@@ -91,14 +96,40 @@ impl Sink {
         self.first_slot = first_slot;
     }
 
+    /// Starts to count the packets that splitting adds. `flows` is the number of flow numbers.
+    pub fn count_splits(&mut self, flows: usize) {
+        self.split = vec![0; flows];
+    }
+
+    /// Counts the packets that splitting one packet of a flow has added.
+    pub fn split(&mut self, flow: u32, more: u32) {
+        self.split[flow as usize] += u64::from(more);
+    }
+
+    /// Returns and clears the number of packets that splitting has added to a flow.
+    pub fn take_split(&mut self, flow: u32) -> u64 {
+        self.split.get_mut(flow as usize).map_or(0, std::mem::take)
+    }
+
+    /// Returns the number of packets that splitting has added and that nobody has taken.
+    pub fn packets_split(&self) -> u64 {
+        self.split.iter().sum()
+    }
+
     /// Returns and clears the records of dropped packets of `[[programs]]` entries.
     pub fn take_lost(&mut self) -> std::vec::Drain<'_, Lost> {
         self.lost.drain(..)
     }
 
     /// Returns the flow number of each recorded packet of a connection, and clears the records.
-    pub fn take_gone(&mut self) -> std::vec::Drain<'_, u32> {
-        self.gone.drain(..)
+    pub fn take_gone(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Uses the memory of a list that [`Sink::take_gone`] has returned for the next records.
+    pub fn reuse_gone(&mut self, mut gone: Vec<u32>) {
+        gone.clear();
+        self.gone = gone;
     }
 
     /// Starts to record every packet. `link` is the number by which the records denote this link.

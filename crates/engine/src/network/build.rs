@@ -28,7 +28,7 @@ use crate::plan::{
     Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, TrafficPlan,
 };
 use crate::programs::stacks;
-use crate::registry::{Entry, Options, find};
+use crate::registry::{Entry, Options, Value, find};
 use crate::rng::Stream;
 use crate::traffic;
 use crate::units::Time;
@@ -370,7 +370,14 @@ fn build_link(
         sink.record_packets(index);
     }
     let loss = Stream::new(seed, &plan.name, "loss");
-    Link::new(plan, (entry.build)(options, context), sink, loss)
+    let mut link = Link::new(plan, (entry.build)(options, context), sink, loss);
+    if whole.offloads {
+        match options.get(aqm::SPLITS) {
+            Some(Value::Bool(true)) => link.split_packets(owners.len()),
+            _ => link.queue.expect_joined(),
+        }
+    }
+    link
 }
 
 /// Returns whether a program's data passes this link, while its packets of the reverse direction do

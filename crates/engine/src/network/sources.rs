@@ -289,9 +289,11 @@ impl Network {
     /// Among the free slots without packets in the network, takes the slot that has been free for
     /// the longest time.
     fn take_slot(&mut self, index: usize) -> Option<u32> {
-        let path = &self.ends[self.traffic[index].number as usize].path;
-        for link in path.route.iter().chain(path.back.iter()) {
-            for slot in self.links[*link as usize].sink.take_gone() {
+        let path = self.ends[self.traffic[index].number as usize].path.clone();
+        for &link in path.route.iter().chain(path.back.iter()) {
+            let gone = self.links[link as usize].sink.take_gone();
+            for &slot in &gone {
+                self.count_splits(slot as usize);
                 let ends = &self.ends[slot as usize];
                 let Opener::Traffic(owner) = ends.opener else {
                     continue;
@@ -300,6 +302,7 @@ impl Network {
                     connections.places.gone(slot, ends);
                 }
             }
+            self.links[link as usize].sink.reuse_gone(gone);
         }
         self.traffic[index].connections.as_mut()?.places.take()
     }
@@ -307,6 +310,7 @@ impl Network {
     /// Handles a packet that arrives at a slot whose connection is closed.
     #[cold]
     pub(super) fn left(&mut self, number: usize) {
+        self.count_splits(number);
         let ends = &self.ends[number];
         if let Opener::Traffic(source) = ends.opener
             && let Some(connections) = &mut self.traffic[source as usize].connections
@@ -330,8 +334,24 @@ impl Network {
                 memory.store(source, &connection.sender, has_served, self.now);
             }
             connections.spare.push(connection);
+            self.count_splits(number);
             let ends = &self.ends[number];
-            connections.places.put(number as u32, ends);
+            if let Some(connections) = &mut self.traffic[index].connections {
+                connections.places.put(number as u32, ends);
+            }
+        }
+    }
+
+    /// Adds the packets that links have made of a slot's packets by splitting them to the packets
+    /// that have entered the network. Call this before [`Places`] compares these with others.
+    fn count_splits(&mut self, slot: usize) {
+        if !self.plan.offloads {
+            return;
+        }
+        let Ends { path, entered, .. } = &mut self.ends[slot];
+        for link in path.route.iter().chain(path.back.iter()) {
+            let sink = &mut self.links[*link as usize].sink;
+            *entered += sink.take_split(slot as u32);
         }
     }
 }

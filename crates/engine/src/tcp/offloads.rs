@@ -241,7 +241,7 @@ impl Sender {
     }
 
     fn emit_joined(&mut self, mut packet: Packet, segments: u32, port: &mut impl Port) {
-        packet.join(segments);
+        packet.join(segments, self.plan.mss);
         packet.len += (segments - 1) as u16 * self.plan.header;
         self.stats.packets += u64::from(segments - 1);
         self.emit(packet, port);

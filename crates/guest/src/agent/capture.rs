@@ -67,6 +67,8 @@ struct LinkTap {
     out: i32,
     /// The capture before the scheduled marks and drops of the link, if the link has any.
     schedule: Option<ScheduleTap>,
+    /// Whether the queue splits packets that consist of joined segments.
+    splits: bool,
     /// The capture on the wire after the queue. Present if the wire loses packets.
     loss: Option<LossTap>,
 }
@@ -148,6 +150,7 @@ impl LinkTap {
             ring,
             out,
             schedule,
+            splits: link.splits,
             loss,
         })
     }
@@ -478,6 +481,36 @@ fn lose(
     }
 }
 
+/// Returns the packets into which a queue splits a captured packet. If the packet is not TCP, or
+/// offloads have not joined segments, returns the packet itself.
+fn split<'a>(
+    packet: Packet,
+    captured: Captured<'a>,
+    frame: Frame,
+) -> impl Iterator<Item = (Packet, Captured<'a>, Frame)> {
+    let size = if frame.is_tcp() { captured.segment } else { 0 };
+    let whole = (size == 0).then_some((packet, captured, frame));
+    let parts = (size > 0)
+        .then(|| frame.segments(size))
+        .into_iter()
+        .flatten();
+    let headers = captured.len.saturating_sub(frame.payload);
+    let parts = parts.map(move |frame| {
+        let len = headers + frame.payload;
+        let key = match packet.tuple {
+            Some(_) => frame.content_key(captured.bytes),
+            None => frame.key,
+        };
+        let captured = Captured {
+            len,
+            segment: 0,
+            ..captured
+        };
+        (Packet { key, len, ..packet }, captured, frame)
+    });
+    whole.into_iter().chain(parts)
+}
+
 /// Assigns captured frames to queues, flows, programs, and the packet file.
 struct Sorter<'a> {
     lanes: Lanes<'a>,
@@ -518,7 +551,7 @@ impl Sorter<'_> {
     /// Reads the packets that enter and leave a link's queue.
     fn drain_queue(&mut self, link: usize, tap: &mut LinkTap, queue: &mut Queue) {
         let place = (self.places[link][1], self.gates);
-        let (scheduled, out) = (tap.schedule.is_some(), tap.out);
+        let (scheduled, out, splits) = (tap.schedule.is_some(), tap.out, tap.splits);
         tap.ring.drain(|c| {
             *self.captured += 1;
             let Some((packet, frame)) = self.lanes.packet(place, &c, self.taps) else {
@@ -540,9 +573,19 @@ impl Sorter<'_> {
                     if !scheduled {
                         packets.arrived(link, &packet, &c, &frame);
                     }
-                    packets.entered(link, &packet, &c, &frame);
+                    if !splits {
+                        packets.entered(link, &packet, &c, &frame);
+                    }
                 }
-                queue.enter(packet);
+                if !splits {
+                    return queue.enter(packet);
+                }
+                for (packet, c, frame) in split(packet, c, frame) {
+                    if let Some(packets) = self.packets {
+                        packets.entered(link, &packet, &c, &frame);
+                    }
+                    queue.enter(packet);
+                }
             }
         });
     }

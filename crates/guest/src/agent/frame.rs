@@ -9,6 +9,7 @@ pub mod flag {
     pub const FIN: u8 = 0x01;
     pub const SYN: u8 = 0x02;
     pub const RST: u8 = 0x04;
+    pub const PSH: u8 = 0x08;
     pub const ACK: u8 = 0x10;
 }
 
@@ -71,6 +72,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 const ETHERNET: usize = 14;
+/// Length of the IPv6 header, in bytes.
+const IPV6: usize = 40;
 
 struct Network {
     source: IpAddr,
@@ -98,7 +101,6 @@ fn ipv4(ip: &[u8]) -> Option<Network> {
 }
 
 fn ipv6(ip: &[u8]) -> Option<Network> {
-    const HEADER: usize = 40;
     let address = |at: usize| {
         let bytes: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
         Some(IpAddr::from(Ipv6Addr::from(bytes)))
@@ -111,8 +113,8 @@ fn ipv6(ip: &[u8]) -> Option<Network> {
         fragment: false,
         ecn: (first >> 20) as u8 & 3,
         id: first & 0xf_ffff,
-        total: HEADER as u32 + u32::from(half(ip, 4)?),
-        header: HEADER,
+        total: IPV6 as u32 + u32::from(half(ip, 4)?),
+        header: IPV6,
     };
     // Skip these extension headers: hop by hop, routing, fragment, destination options.
     while let 0 | 43 | 44 | 60 = network.protocol {
@@ -183,13 +185,8 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
             if frame.flags & flag::ACK != 0 && header > 20 {
                 frame.sack = sack(transport.get(20..header.min(transport.len()))?);
             }
-            let payload = behind(header);
-            // The key does not depend on ECE, CWR and the ECN field, because a queue may change
-            // them.
-            let rest = u64::from(frame.ack)
-                ^ u64::from(frame.flags & 0x3f) << 32
-                ^ u64::from(network.id) << 40;
-            frame.key = mix(u64::from(frame.seq) << 32 | u64::from(payload)) ^ mix(!rest);
+            frame.payload = behind(header);
+            frame.key = frame.tcp_key();
         }
         protocol::UDP => {
             frame.source_port = half(transport, 0)?;
@@ -221,6 +218,58 @@ pub fn parse(bytes: &[u8]) -> Option<Frame> {
 impl Frame {
     pub fn is_tcp(&self) -> bool {
         self.protocol == protocol::TCP && !self.fragment
+    }
+
+    /// Returns the key of a TCP segment. It does not depend on ECE, CWR and the ECN field, because a
+    /// queue may change them.
+    fn tcp_key(&self) -> u64 {
+        let rest =
+            u64::from(self.ack) ^ u64::from(self.flags & 0x3f) << 32 ^ u64::from(self.id) << 40;
+        mix(u64::from(self.seq) << 32 | u64::from(self.payload)) ^ mix(!rest)
+    }
+
+    /// Returns the frames into which a queue splits a TCP packet of joined segments with `size`
+    /// bytes of payload (Linux `tcp_gso_segment`, `inet_gso_segment`).
+    pub fn segments(&self, size: u16) -> impl Iterator<Item = Frame> + use<> {
+        let (whole, size) = (*self, u32::from(size).max(1));
+        let last = whole.payload.div_ceil(size).saturating_sub(1);
+        (0..=last).map(move |index| {
+            let mut part = whole;
+            part.seq = whole.seq.wrapping_add(index * size);
+            part.payload = size.min(whole.payload - index * size);
+            if whole.source.is_ipv4() {
+                part.id = (whole.id + index) & 0xffff;
+            }
+            if index < last {
+                part.flags &= !(flag::FIN | flag::PSH);
+            }
+            part.key = part.tcp_key();
+            part
+        })
+    }
+
+    /// Writes the fields of this frame that differ between the segments of a packet to `bytes`, the
+    /// beginning of the packet.
+    pub fn write_to(&self, bytes: &mut [u8]) {
+        let at = usize::from(self.transport_at);
+        let mut put = |at: usize, value: &[u8]| {
+            if let Some(place) = bytes.get_mut(at..at + value.len()) {
+                place.copy_from_slice(value);
+            }
+        };
+        let headers = u32::from(self.payload_at) - ETHERNET as u32;
+        if self.source.is_ipv4() {
+            put(
+                ETHERNET + 2,
+                &((headers + self.payload) as u16).to_be_bytes(),
+            );
+            put(ETHERNET + 4, &(self.id as u16).to_be_bytes());
+        } else {
+            let length = (headers - IPV6 as u32 + self.payload) as u16;
+            put(ETHERNET + 4, &length.to_be_bytes());
+        }
+        put(at + 4, &self.seq.to_be_bytes());
+        put(at + 13, &[self.flags]);
     }
 
     pub fn is_udp(&self) -> bool {
@@ -346,6 +395,27 @@ pub(super) mod tests {
         assert_eq!(parse(&bytes).expect("TCP").key, before.key);
         bytes[19] = 0x35; // identification, which differs in a retransmission
         assert_ne!(parse(&bytes).expect("TCP").key, before.key);
+    }
+
+    /// The segments of a packet have the keys of the frames that leave a queue that splits it.
+    #[test]
+    fn segments_have_the_keys_of_their_frames() {
+        let mut bytes = segment();
+        bytes[47] |= flag::PSH | flag::FIN;
+        let parts: Vec<Frame> = parse(&bytes).expect("TCP").segments(48).collect();
+        let (psh, fin) = (flag::PSH, flag::FIN);
+        let found = parts
+            .iter()
+            .map(|p| (p.seq, p.payload, p.flags & (psh | fin)));
+        let expected = [(1000, 48, 0), (1048, 48, 0), (1096, 4, psh | fin)];
+        assert_eq!(found.collect::<Vec<_>>(), expected);
+        for part in parts {
+            let mut own = bytes.clone();
+            part.write_to(&mut own);
+            let read = parse(&own).expect("TCP");
+            assert_eq!(read, part);
+            assert_eq!(read.content_key(&own), part.content_key(&bytes));
+        }
     }
 
     #[test]

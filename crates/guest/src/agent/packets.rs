@@ -60,6 +60,10 @@ impl Head {
         let kept = captured.bytes.len().min(wanted as usize);
         let mut bytes = [0; ROOM as usize];
         bytes[..kept].copy_from_slice(&captured.bytes[..kept]);
+        if frame.is_tcp() {
+            // The queue may have split the captured packet into segments. The frame is one of them.
+            frame.write_to(&mut bytes[..kept]);
+        }
         Head {
             len: captured.len,
             kept: kept as u8,

@@ -389,6 +389,7 @@ mod tests {
             drops_at,
             in_order: false,
             keeps_order: true,
+            splits: false,
             loss_namespace: None,
             loss_kind: None,
             scheduled_marks: Vec::new(),

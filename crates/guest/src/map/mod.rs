@@ -151,7 +151,7 @@ fn decide<'k>(plan: &Plan, kit: &'k Kit) -> Result<Decided<'k>, Vec<Refusal>> {
         impairments::check(&path, (i, plan), kit, &mut modules, &mut refusals);
         let mut queue = tc::queue(&path, link, kit, &mut modules, &mut refusals);
         events::of_queue(plan, i, &mut queue, kit, &mut refusals);
-        queue.check(&path, link, plan, &mut refusals);
+        queue.check(&path, link, &mut refusals);
         if outage::has(link) {
             outage::check(&path, &queue, kit, &mut modules, &mut refusals);
         }
@@ -345,6 +345,7 @@ fn links_of(plan: &Plan, queues: Vec<tc::Qdisc>, layout: &Layout) -> Vec<Link> {
         aqm: link.queue.name().to_owned(),
         in_order: queue.in_order(),
         keeps_order: queue.keeps_order(),
+        splits: plan.offloads && queue.splits(),
         loss_namespace: at.loss.map(|(namespace, _)| namespace),
         loss_kind: (at.loss)
             .filter(|(_, discipline)| discipline.is_own())

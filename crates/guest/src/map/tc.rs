@@ -1,7 +1,7 @@
 //! Maps a link's queue to arguments of tc.
 
 use tailback_engine::aqm;
-use tailback_engine::plan::{Algorithm, LinkPlan, Plan};
+use tailback_engine::plan::{Algorithm, LinkPlan};
 use tailback_engine::registry::kernel::{self, Kernel, Order, Shaper};
 use tailback_engine::registry::{Options, Value, find};
 use tailback_engine::units::Time;
@@ -79,12 +79,16 @@ impl Qdisc {
         self.face.is_some()
     }
 
-    /// Rejects settings that the queue's own shaper does not support, and settings under which
-    /// packets cannot be matched between the captures.
-    pub fn check(&self, path: &str, link: &LinkPlan, plan: &Plan, refusals: &mut Refusals) {
+    /// Returns whether the queue splits packets that consist of joined segments.
+    pub fn splits(&self) -> bool {
+        let whole = self.face.map_or(&[][..], |face| face.splits_unless);
+        !whole.is_empty() && !whole.iter().any(|words| self.words.contains(words))
+    }
+
+    /// Rejects settings that the queue's own shaper does not support.
+    pub fn check(&self, path: &str, link: &LinkPlan, refusals: &mut Refusals) {
         let Some(shaper) = self.shaper() else { return };
-        let whole = plan.offloads && plan.record.captures;
-        refusals.at(path, (shaper.check)(&self.words, link.overhead, whole));
+        refusals.at(path, (shaper.check)(&self.words, link.overhead));
     }
 }
 

@@ -873,10 +873,6 @@ fn refusals_name_their_place() {
             Box::new(move |p| p.links[0].queue = cake("flowblind bandwidth 1mbit")),
         ),
         (
-            "links[0].queue",
-            Box::new(move |p| (p.links[0].queue, p.offloads) = (cake("besteffort"), true)),
-        ),
-        (
             "links[0].overhead",
             Box::new(move |p| (p.links[0].queue, p.links[0].overhead) = (cake(""), 243)),
         ),

@@ -119,7 +119,7 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
         && reader.engine == EngineKind::Sim
         && let Some(item) = fields.item("offloads")
     {
-        offloads::check(reader, item.node.span, &links, &flows, &traffic, &programs);
+        offloads::check(reader, item.node.span, &flows, &traffic, &programs);
     }
     warn_of_idle_links(reader, &links, &flows, &traffic, &programs);
     plan.links = links.plans;

@@ -149,7 +149,7 @@ impl Maker {
         });
         let mut path = Table::new();
         path.insert("rtt".to_owned(), ns(self.rtt));
-        // Some queues, receivers and all programs do not support offloads.
+        // Some receivers and all programs do not support offloads.
         self.maybe(&mut path, 0.02, "offloads", |m| {
             Value::Boolean(m.draw.chance(0.5))
         });

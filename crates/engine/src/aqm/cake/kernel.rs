@@ -52,6 +52,7 @@ pub const KERNEL: Qdisc = Qdisc {
     ],
     order: Order::ArrivalIf("flow", "flowblind"),
     drops_at_dequeue: true,
+    splits_unless: &["no-split-gso"],
     shaper: Some(&Shaper {
         rate: |rate| format!("bandwidth {}bit", rate.0),
         overhead: |bytes| match bytes {
@@ -86,7 +87,7 @@ const OVERHEAD: [&str; 16] = [
     "ipoa-llcsnap",
 ];
 
-fn check(words: &str, overhead: i32, whole: bool) -> Vec<Refused> {
+fn check(words: &str, overhead: i32) -> Vec<Refused> {
     let has = |one: &str| words.split_whitespace().any(|w| w == one);
     let mut refused = Vec::new();
     if let Some(word) = RATE.iter().find(|w| has(w)) {
@@ -103,13 +104,6 @@ fn check(words: &str, overhead: i32, whole: bool) -> Vec<Refused> {
     {
         let message = format!("the link's overhead and cake's \"{word}\" are the same thing");
         refused.push(Refused::new("overhead", message, "one of them"));
-    }
-    if whole && !has("no-split-gso") {
-        refused.push(Refused::new(
-            "queue",
-            "cake splits segments that offloads have joined, but captures need packets that stay whole",
-            "no-split-gso, offloads = false or captures = false",
-        ));
     }
     refused
 }

@@ -9,6 +9,8 @@
 //! it. With `ingress`, drops also advance the virtual clock. It may then be far ahead of the
 //! current time. Even in this case, the failsafe lets packets leave at two thirds of the rate.
 
+use crate::packet::Packet;
+
 /// Length of the Ethernet header, in bytes. Cake does not charge this header if `overhead` is set.
 const ETHERNET: i32 = 14;
 
@@ -51,6 +53,8 @@ pub enum Framing {
     Atm,
     /// PTM: Cake charges one extra byte for every block of 64 bytes that the frame begins.
     Ptm,
+    /// As [`Sizes::each`] says, for each segment of a packet. Packets may consist of joined segments.
+    Joined,
 }
 
 /// The parameters that decide how many bytes Cake charges for a frame.
@@ -63,17 +67,46 @@ pub struct Sizes {
     /// Smallest number of bytes that Cake charges for a frame.
     pub mpu: i32,
     pub framing: Framing,
+    /// The framing of each segment, if `framing` is [`Framing::Joined`].
+    pub each: Framing,
 }
 
 impl Sizes {
+    /// Declares that packets may consist of joined segments.
+    pub fn expect_joined(&mut self) {
+        if self.framing != Framing::Joined {
+            self.each = std::mem::replace(&mut self.framing, Framing::Joined);
+        }
+    }
+
+    pub fn expects_joined(&self) -> bool {
+        self.framing == Framing::Joined
+    }
+
     #[inline]
-    pub fn charged(&self, frame: u16) -> u32 {
+    pub fn charged(&self, packet: &Packet) -> u32 {
         let own = self.overhead.map_or(0, |bytes| bytes - ETHERNET);
-        let len = (i32::from(frame) + own + self.link).max(self.mpu).max(0) as u32;
+        let len = (i32::from(packet.len) + own + self.link)
+            .max(self.mpu)
+            .max(0) as u32;
         match self.framing {
             Framing::Plain => len,
             Framing::Atm => len.div_ceil(48) * 53,
             Framing::Ptm => len + len.div_ceil(64),
+            Framing::Joined => self.charged_joined(packet),
+        }
+    }
+
+    /// Returns the sum of what Cake charges for each segment (Linux `cake_overhead`).
+    #[cold]
+    fn charged_joined(&self, packet: &Packet) -> u32 {
+        let each = Sizes {
+            framing: self.each,
+            ..*self
+        };
+        match packet.segments() {
+            1 => each.charged(packet),
+            _ => packet.split().map(|segment| each.charged(&segment)).sum(),
         }
     }
 }

@@ -172,25 +172,36 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         link: 0,
         mpu,
         framing,
+        each: Framing::Plain,
     };
+    let charged = |sizes: Sizes, len| sizes.charged(&Packet::new(0, len, Ecn::NotEct));
     // Without `overhead`, Cake charges the bytes of the frame itself. With `overhead`, it charges
     // the IP packet plus the overhead.
-    assert_eq!(sizes(None, 0, Framing::Plain).charged(1514), 1514);
-    assert_eq!(sizes(Some(0), 0, Framing::Plain).charged(1514), 1500);
-    assert_eq!(sizes(Some(18), 64, Framing::Plain).charged(54), 64);
-    assert_eq!(sizes(Some(-64), 0, Framing::Plain).charged(60), 0);
+    assert_eq!(charged(sizes(None, 0, Framing::Plain), 1514), 1514);
+    assert_eq!(charged(sizes(Some(0), 0, Framing::Plain), 1514), 1500);
+    assert_eq!(charged(sizes(Some(18), 64, Framing::Plain), 54), 64);
+    assert_eq!(charged(sizes(Some(-64), 0, Framing::Plain), 60), 0);
     // 1500 + 40 bytes need 33 cells of 48 bytes. 32 cells hold 1536 bytes, so 1537 bytes need
     // another cell.
-    assert_eq!(sizes(Some(40), 0, Framing::Atm).charged(1514), 33 * 53);
-    assert_eq!(sizes(Some(36), 0, Framing::Atm).charged(1514), 32 * 53);
-    assert_eq!(sizes(Some(37), 0, Framing::Atm).charged(1514), 33 * 53);
+    assert_eq!(charged(sizes(Some(40), 0, Framing::Atm), 1514), 33 * 53);
+    assert_eq!(charged(sizes(Some(36), 0, Framing::Atm), 1514), 32 * 53);
+    assert_eq!(charged(sizes(Some(37), 0, Framing::Atm), 1514), 33 * 53);
     // 1522 bytes begin 24 blocks of 64 bytes (1522 / 64 = 23.8).
-    assert_eq!(sizes(Some(22), 0, Framing::Ptm).charged(1514), 1522 + 24);
+    assert_eq!(charged(sizes(Some(22), 0, Framing::Ptm), 1514), 1522 + 24);
     let link = Sizes {
         link: 4,
         ..sizes(None, 0, Framing::Plain)
     };
-    assert_eq!(link.charged(1514), 1518);
+    assert_eq!(charged(link, 1514), 1518);
+    // With joined segments, each one is charged: two of 33 cells, and one of 41 bytes with headers
+    // of 66.
+    let mut joined = sizes(Some(40), 0, Framing::Atm);
+    joined.expect_joined();
+    let mut packet = Packet::new(0, 2 * 1514 + 107, Ecn::NotEct);
+    packet.payload = 2 * 1448 + 41;
+    packet.join(3, 1448);
+    assert_eq!(joined.charged(&packet), (2 * 33 + 3) * 53);
+    assert_eq!(charged(joined, 1514), 33 * 53);
 }
 
 #[test]

@@ -124,6 +124,7 @@ pub const KERNEL: Qdisc = Qdisc {
         "version",
     ],
     drops_at_dequeue: true,
+    splits_unless: &["no_split_gso", "split_gso 0"],
     xstats: Xstats {
         // Offset of the kernel's counter `ecn_mark`. This counter includes `step_marks` (at offset
         // 28).

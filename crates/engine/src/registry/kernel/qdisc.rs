@@ -31,6 +31,9 @@ pub struct Qdisc {
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether the queue drops packets only because its buffer is full.
     pub tail_drop: bool,
+    /// The arguments of tc that keep the queue from splitting packets of joined segments. Empty if
+    /// the queue never splits packets.
+    pub splits_unless: &'static [&'static str],
     /// How to configure the rate. Set if the queue itself shapes traffic to the link's rate.
     pub shaper: Option<&'static Shaper>,
     /// The qdisc's own statistics: `struct tc_KIND_xstats`.
@@ -75,9 +78,9 @@ pub struct Shaper {
     pub rate: fn(Rate) -> String,
     /// Writes the bytes that the link adds to each IP packet, including its link-layer header.
     pub overhead: fn(i32) -> String,
-    /// Checks a queue's arguments for a link that adds this many bytes to a frame. The flag is true
-    /// if the queue must not split packets. Errors refer to keys of the link.
-    pub check: fn(&str, i32, bool) -> Vec<Refused>,
+    /// Checks a queue's arguments for a link that adds this many bytes to a frame. Errors refer to
+    /// keys of the link.
+    pub check: fn(&str, i32) -> Vec<Refused>,
 }
 
 /// The statistics of a kind of qdisc.
@@ -107,6 +110,7 @@ impl Qdisc {
         drops_at_dequeue: false,
         drops_on_arrival_if: None,
         tail_drop: false,
+        splits_unless: &[],
         shaper: None,
         xstats: Xstats {
             tag: &[],

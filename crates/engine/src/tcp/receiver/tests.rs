@@ -420,7 +420,7 @@ fn joined() -> (End, impl Fn(&mut End, u64, u32, u64) -> Vec<Packet>) {
     let send = |end: &mut End, seq: u64, segments: u32, at: u64| {
         let mut packet = Packet::new(0, 1514, Ecn::Ect0);
         (packet.seq, packet.sent) = (seq, ms(at));
-        packet.join(segments);
+        packet.join(segments, 1448);
         end.receiver.on_packet(&packet, ms(at), &mut end.wire);
         std::mem::take(&mut end.wire.0)
     };
