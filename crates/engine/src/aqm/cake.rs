@@ -597,7 +597,7 @@ impl Cake {
                     sink.drop(next, cause, now);
                     if self.config.ingress {
                         let bytes = self.charge(t, next, clock, true);
-                        self.tins[t].flows.get(index).deficit -= bytes as i32;
+                        self.tins[t].flows.spend(index, bytes);
                         return Taken::Charged;
                     }
                 }
@@ -721,7 +721,7 @@ impl Queue for Cake {
                 match self.take(t, index, now, sink, next) {
                     Taken::Packet => {
                         let bytes = self.charge(t, next, clock, false);
-                        self.tins[t].flows.get(index).deficit -= bytes as i32;
+                        self.tins[t].flows.spend(index, bytes);
                         let opens = self.shaper.opens().max(clock);
                         return Dequeue::Until(Time(opens as u64));
                     }

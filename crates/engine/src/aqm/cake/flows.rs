@@ -22,6 +22,7 @@ pub const QUEUES: usize = 1024;
 const WAYS: usize = 8;
 /// Upper limit of the number of rounds in which a queue is skipped.
 const ROUNDS: usize = 256;
+const MOST_ROUNDS: u8 = (ROUNDS - 1) as u8;
 /// If a host has more bulk queues than this number, its queues get the bytes of several rounds in
 /// advance.
 const MANY: u16 = 16;
@@ -73,7 +74,7 @@ pub struct Keys {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Set {
+enum Set {
     /// The queue is empty, and its AQM has no state.
     None,
     /// The queue has become active recently and has not used up its quantum.
@@ -87,17 +88,28 @@ pub enum Set {
     Decaying,
 }
 
+/// The packets of a queue, and its AQM.
 #[derive(Clone, Debug)]
 pub struct Flow {
     pub packets: Ring<Packet>,
     pub cobalt: Cobalt,
-    pub deficit: i32,
-    pub set: Set,
+}
+
+/// The part of a queue's state that DRR++ needs. It is apart from [`Flow`], because DRR++ visits
+/// many queues that send nothing. The turns of all queues fit into the L1 cache.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    deficit: i32,
     next: u16,
+    /// The queue before this one in the list of decaying queues. In other lists it has no meaning,
+    /// because only their first queues are removed.
     prev: u16,
     source: u16,
     destination: u16,
+    set: Set,
 }
+
+const _: () = assert!(size_of::<Turn>() == 16);
 
 /// A slot of the host table. It holds one source and one destination. The two are independent of
 /// each other.
@@ -107,7 +119,7 @@ struct Host {
     bulk: [u16; 2],
 }
 
-/// The first and the last queue of a list. The list is linked through [`Flow`].
+/// The first and the last queue of a list. The list is linked through [`Turn`].
 #[derive(Clone, Copy, Debug)]
 struct Ends {
     first: u16,
@@ -125,12 +137,15 @@ pub enum List {
 }
 
 impl List {
+    /// Index of the list of the first round.
+    const FIRST_OLD: usize = 2;
+
     #[inline]
     fn index(self) -> usize {
         match self {
             List::New => 0,
             List::Decaying => 1,
-            List::Old(round) => 2 + usize::from(round),
+            List::Old(round) => List::FIRST_OLD + usize::from(round),
         }
     }
 }
@@ -147,16 +162,19 @@ pub struct Population {
 pub struct Flows {
     isolation: Isolation,
     flows: Box<[Flow]>,
+    /// There are always [`QUEUES`] entries, even if Cake has only one queue. So the compiler can
+    /// omit checks of indices.
+    turns: Box<[Turn; QUEUES]>,
     tags: Box<[u32]>,
     backlogs: Backlogs,
     hosts: Box<[Host]>,
     /// First the list of sparse queues and the list of decaying queues. Then one list of bulk
     /// queues for each of the next rounds.
-    lists: Box<[Ends; 2 + ROUNDS]>,
+    lists: Box<[Ends; List::FIRST_OLD + ROUNDS]>,
     /// Bit set of the rounds for which bulk queues wait.
     waited_for: [u64; ROUNDS / 64],
     waiting: u16,
-    round: usize,
+    round: u8,
     /// State of the random generator that produces the dither.
     dither: u64,
     pub population: Population,
@@ -172,6 +190,8 @@ impl Flows {
         let flow = Flow {
             packets: Ring::default(),
             cobalt: Cobalt::new(fresh),
+        };
+        let turn = Turn {
             deficit: 0,
             set: Set::None,
             next: NONE,
@@ -186,10 +206,11 @@ impl Flows {
         Flows {
             isolation,
             flows: vec![flow; count].into(),
+            turns: Box::new([turn; QUEUES]),
             tags: vec![0; count].into(),
             backlogs: Backlogs::new(count),
             hosts: vec![Host::default(); count].into(),
-            lists: Box::new([none; 2 + ROUNDS]),
+            lists: Box::new([none; List::FIRST_OLD + ROUNDS]),
             waited_for: [0; ROUNDS / 64],
             waiting: 0,
             round: 0,
@@ -215,7 +236,7 @@ impl Flows {
             return 0;
         }
         let home = keys.tag as usize % QUEUES;
-        if self.tags[home] == keys.tag && self.flows[home].set != Set::None {
+        if self.tags[home] == keys.tag && self.turns[home % QUEUES].set != Set::None {
             return home;
         }
         self.find_in_set(home, keys)
@@ -232,9 +253,9 @@ impl Flows {
         // the home slot with another flow.
         let own = Self::ways(home).find(|&i| self.tags[i] == keys.tag);
         let (index, fresh) = match own {
-            Some(index) => (index, self.flows[index].set == Set::None),
+            Some(index) => (index, self.turns[index % QUEUES].set == Set::None),
             None => {
-                let empty = Self::ways(home).find(|&i| self.flows[i].set == Set::None);
+                let empty = Self::ways(home).find(|&i| self.turns[i % QUEUES].set == Set::None);
                 let index = empty.unwrap_or(home);
                 // The queue may have belonged to another flow. Then it no longer counts for the
                 // other flow's hosts.
@@ -245,10 +266,10 @@ impl Flows {
         self.tags[index] = keys.tag;
         if fresh {
             if self.isolation.counts_sources() {
-                self.flows[index].source = self.host(keys.source, 0);
+                self.turns[index % QUEUES].source = self.host(keys.source, 0);
             }
             if self.isolation.counts_destinations() {
-                self.flows[index].destination = self.host(keys.destination, 1);
+                self.turns[index % QUEUES].destination = self.host(keys.destination, 1);
             }
             self.count_bulk(index, true);
         }
@@ -269,16 +290,16 @@ impl Flows {
     /// If `begins` is true, counts a bulk queue for its hosts. Otherwise, the queue no longer
     /// counts for its hosts.
     fn count_bulk(&mut self, index: usize, begins: bool) {
-        if self.flows[index].set == Set::Bulk {
+        if self.turns[index % QUEUES].set == Set::Bulk {
             self.count_for_hosts(index, begins);
         }
     }
 
     fn count_for_hosts(&mut self, index: usize, begins: bool) {
-        let flow = &self.flows[index];
+        let turn = &self.turns[index % QUEUES];
         let sides = [
-            (self.isolation.counts_sources(), flow.source),
-            (self.isolation.counts_destinations(), flow.destination),
+            (self.isolation.counts_sources(), turn.source),
+            (self.isolation.counts_destinations(), turn.destination),
         ];
         for (side, (counted, host)) in sides.into_iter().enumerate() {
             if counted {
@@ -292,43 +313,12 @@ impl Flows {
         }
     }
 
-    /// Returns 16 random bits. They are used only for dither. So the result of one multiplication
-    /// is random enough.
-    #[inline]
-    fn bits(&mut self) -> u32 {
-        self.dither = self
-            .dither
-            .wrapping_mul(0x5851_F42D_4C95_7F2D)
-            .wrapping_add(0x1405_7B7E_F767_814F);
-        (self.dither >> 48) as u32
-    }
-
-    /// Returns how many bulk queues the source or the destination of a queue has, whichever is
-    /// larger.
-    #[inline]
-    fn load(&self, index: usize) -> u16 {
-        let flow = &self.flows[index];
-        let mut load = 1;
-        if self.isolation.counts_sources() {
-            load = load.max(self.hosts[usize::from(flow.source)].bulk[0]);
-        }
-        if self.isolation.counts_destinations() {
-            load = load.max(self.hosts[usize::from(flow.destination)].bulk[1]);
-        }
-        load
-    }
-
-    /// Returns how many bytes a queue gets in a round, in units of 2^-16 bytes.
-    #[inline]
-    fn share(&self, load: u16) -> u32 {
-        self.quantum * u32::from(u16::MAX / load)
-    }
-
     /// Returns the initial deficit of a queue, in bytes. Dither is added, because rounding alone
     /// would always lose bytes.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
-        ((self.share(self.load(index)) + self.bits()) >> 16) as i32
+        let load = load(self.isolation, &self.hosts, &self.turns[index % QUEUES]);
+        ((share(self.quantum, load) + next_bits(&mut self.dither)) >> 16) as i32
     }
 
     /// Appends a packet to a queue. If the queue was empty, makes it active.
@@ -336,7 +326,7 @@ impl Flows {
     pub fn push(&mut self, index: usize, packet: Packet) {
         self.backlogs.add(index, packet.len);
         self.flows[index].packets.push_back(packet);
-        match self.flows[index].set {
+        match self.turns[index % QUEUES].set {
             Set::Sparse | Set::Bulk => {}
             Set::SparseWait => {
                 self.population.sparse -= 1;
@@ -345,12 +335,12 @@ impl Flows {
             set => {
                 if set == Set::Decaying {
                     self.population.decaying -= 1;
-                    self.unlink(index, List::Decaying);
+                    self.unlink_decaying(index);
                 }
                 self.link(index, List::New);
                 self.population.sparse += 1;
-                self.flows[index].set = Set::Sparse;
-                self.flows[index].deficit = self.first_share(index);
+                self.turns[index % QUEUES].set = Set::Sparse;
+                self.turns[index % QUEUES].deficit = self.first_share(index);
             }
         }
     }
@@ -381,6 +371,12 @@ impl Flows {
         self.population.sparse + self.population.bulk > 0
     }
 
+    /// Reduces a queue's deficit by the bytes that it has sent.
+    #[inline]
+    pub fn spend(&mut self, index: usize, bytes: u32) {
+        self.turns[index % QUEUES].deficit -= bytes as i32;
+    }
+
     /// Returns the next queue that may send. With `decaying`, one decaying queue comes first.
     /// Sparse queues come next, and bulk queues last.
     #[inline]
@@ -389,25 +385,81 @@ impl Flows {
             let list = self.first_list(decaying)?;
             decaying = false;
             let index = usize::from(self.lists[list.index()].first);
-            if self.flows[index].deficit > 0 {
+            if self.turns[index % QUEUES].deficit > 0 {
                 return Some((index, list));
             }
             // The queue has used up its bytes of this round.
-            if self.flows[index].set == Set::Sparse {
-                if self.flows[index].packets.is_empty() {
-                    self.flows[index].set = Set::SparseWait;
-                } else {
-                    self.population.sparse -= 1;
-                    self.become_bulk(index);
+            match list {
+                List::Old(round) if self.waiting > 1 => {
+                    if let Some(index) = self.pass(round) {
+                        return Some((index, list));
+                    }
+                }
+                List::Old(_) => {
+                    // This is the only waiting queue, so it is next again.
+                    self.refill(index);
+                    if self.turns[index % QUEUES].deficit > 0 {
+                        return Some((index, list));
+                    }
+                }
+                List::New | List::Decaying => {
+                    self.end_sparse(index);
+                    let rounds = self.refill(index);
+                    self.unlink_first(list);
+                    self.wait(index, rounds);
                 }
             }
-            let rounds = self.refill(index);
-            if self.waiting > 1 || matches!(list, List::New | List::Decaying) {
-                self.unlink(index, list);
-                self.wait(index, rounds);
-            } else if self.flows[index].deficit > 0 {
-                // This is the only waiting queue, so it is next again.
-                return Some((index, list));
+        }
+    }
+
+    /// Gives bytes to the first queues of a round that have none left, and moves these queues to
+    /// later rounds. Returns the first queue that has bytes left, or `None` if all queues have moved.
+    #[inline]
+    fn pass(&mut self, round: u8) -> Option<usize> {
+        let (isolation, quantum) = (self.isolation, self.quantum);
+        // The loop uses local slices, because the compiler would read the addresses of the boxes
+        // again after each write.
+        let (turns, hosts) = (&mut *self.turns, &*self.hosts);
+        let (lists, waited_for) = (&mut *self.lists, &mut self.waited_for);
+        let mut dither = self.dither;
+        let mut grant = Grant::default();
+        let mut first = lists[List::Old(round).index()].first;
+        let found = loop {
+            if first == NONE {
+                break None;
+            }
+            let turn = &mut turns[usize::from(first) % QUEUES];
+            if turn.deficit > 0 {
+                break Some(usize::from(first));
+            }
+            debug_assert!(turn.set != Set::Sparse, "sparse queues are in another list");
+            let load = load(isolation, hosts, turn);
+            if load != grant.load {
+                grant = Grant::new(quantum, load);
+            }
+            let rounds = grant.refill(&mut turn.deficit, next_bits(&mut dither));
+            let next = std::mem::replace(&mut turn.next, NONE);
+            append(turns, lists, waited_for, first, round.wrapping_add(rounds));
+            first = next;
+        };
+        self.dither = dither;
+        let list = &mut lists[List::Old(round).index()];
+        list.first = first;
+        if found.is_none() {
+            list.last = NONE;
+            waited_for[usize::from(round / 64)] &= !(1 << (round % 64));
+        }
+        found
+    }
+
+    /// Records that a sparse queue has used up its quantum.
+    fn end_sparse(&mut self, index: usize) {
+        if self.turns[index % QUEUES].set == Set::Sparse {
+            if self.flows[index].packets.is_empty() {
+                self.turns[index % QUEUES].set = Set::SparseWait;
+            } else {
+                self.population.sparse -= 1;
+                self.become_bulk(index);
             }
         }
     }
@@ -421,76 +473,69 @@ impl Flows {
         if filled(self, List::New) {
             return Some(List::New);
         }
-        let round = List::Old(self.round as u8);
+        let round = List::Old(self.round);
         if filled(self, round) {
             return Some(round);
         }
         if let Some(round) = self.next_round() {
             self.round = round;
-            return Some(List::Old(round as u8));
+            return Some(List::Old(round));
         }
         filled(self, List::Decaying).then_some(List::Decaying)
     }
 
     /// Returns the next round for which a bulk queue waits.
     #[inline]
-    fn next_round(&self) -> Option<usize> {
-        const WORDS: usize = ROUNDS / 64;
+    fn next_round(&self) -> Option<u8> {
+        const WORDS: u8 = (ROUNDS / 64) as u8;
         let at = self.round / 64;
         // Search the bit set from the current round on. First search the rest of this 64-bit word,
         // then the other words, and then the beginning of this word.
-        let rest = self.waited_for[at] & (u64::MAX << (self.round % 64));
+        let rest = self.waited_for[usize::from(at)] & (u64::MAX << (self.round % 64));
         if rest != 0 {
-            return Some(at * 64 + rest.trailing_zeros() as usize);
+            return Some(at * 64 + rest.trailing_zeros() as u8);
         }
         (1..=WORDS).map(|i| (at + i) % WORDS).find_map(|i| {
-            let word = self.waited_for[i];
-            (word != 0).then(|| i * 64 + word.trailing_zeros() as usize)
+            let word = self.waited_for[usize::from(i)];
+            (word != 0).then(|| i * 64 + word.trailing_zeros() as u8)
         })
     }
 
-    /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
-    /// of all rounds until it can send a packet. Returns the number of rounds for which the queue
-    /// has got bytes.
+    /// Gives a queue its bytes for one round or for several rounds. Returns the number of rounds.
     #[inline]
-    fn refill(&mut self, index: usize) -> usize {
-        let load = self.load(index);
-        let share = self.share(load);
-        let bits = self.bits();
-        let flow = &mut self.flows[index];
-        let mut rounds = 1;
-        if load > MANY {
-            // Upper limit of the bytes that a queue gets in one round.
-            let most = (share >> 16) + 1;
-            let without = flow.deficit.unsigned_abs() / most;
-            rounds = (without as usize + 1).min(ROUNDS - 1);
-        }
-        let got = (u64::from(share) * rounds as u64 + u64::from(bits)) >> 16;
-        flow.deficit += got as i32;
-        rounds
+    fn refill(&mut self, index: usize) -> u8 {
+        let turn = &mut self.turns[index % QUEUES];
+        let load = load(self.isolation, &self.hosts, turn);
+        Grant::new(self.quantum, load).refill(&mut turn.deficit, next_bits(&mut self.dither))
     }
 
     /// Appends a queue to the list of the round that is `rounds` rounds ahead.
-    #[inline]
-    fn wait(&mut self, index: usize, rounds: usize) {
-        let round = (self.round + rounds) % ROUNDS;
-        self.waited_for[round / 64] |= 1 << (round % 64);
+    fn wait(&mut self, index: usize, rounds: u8) {
         self.waiting += 1;
-        self.link(index, List::Old(round as u8));
+        self.turns[index % QUEUES].next = NONE;
+        let round = self.round.wrapping_add(rounds);
+        append(
+            &mut self.turns,
+            &mut self.lists,
+            &mut self.waited_for,
+            index as u16,
+            round,
+        );
     }
 
     fn become_bulk(&mut self, index: usize) {
         self.population.bulk += 1;
-        self.flows[index].set = Set::Bulk;
+        self.turns[index % QUEUES].set = Set::Bulk;
         self.count_for_hosts(index, true);
     }
 
     /// Records that the queue at the head of `list` was served and was empty.
     pub fn emptied(&mut self, index: usize, list: List, p: &Params, now: i64) {
-        let flow = &mut self.flows[index];
-        flow.cobalt.queue_empty(p, now);
-        let remembers = flow.cobalt.remembers(now);
-        match flow.set {
+        let cobalt = &mut self.flows[index].cobalt;
+        cobalt.queue_empty(p, now);
+        let remembers = cobalt.remembers(now);
+        self.unlink_first(list);
+        match self.turns[index % QUEUES].set {
             Set::Bulk => {
                 self.population.bulk -= 1;
                 self.count_for_hosts(index, false);
@@ -501,12 +546,10 @@ impl Flows {
         }
         if remembers {
             self.population.decaying += 1;
-            self.flows[index].set = Set::Decaying;
-            self.unlink(index, list);
+            self.turns[index % QUEUES].set = Set::Decaying;
             self.link(index, List::Decaying);
         } else {
-            self.flows[index].set = Set::None;
-            self.unlink(index, list);
+            self.turns[index % QUEUES].set = Set::None;
         }
     }
 
@@ -520,35 +563,139 @@ impl Flows {
         loads
     }
 
+    /// Appends a queue to the list of sparse or of decaying queues.
     fn link(&mut self, index: usize, list: List) {
         let ends = &mut self.lists[list.index()];
         let last = std::mem::replace(&mut ends.last, index as u16);
         if last == NONE {
             ends.first = index as u16;
         } else {
-            self.flows[usize::from(last)].next = index as u16;
+            self.turns[usize::from(last) % QUEUES].next = index as u16;
         }
-        let flow = &mut self.flows[index];
-        flow.prev = last;
-        flow.next = NONE;
+        let turn = &mut self.turns[index % QUEUES];
+        turn.prev = last;
+        turn.next = NONE;
     }
 
-    fn unlink(&mut self, index: usize, list: List) {
-        let (prev, next) = (self.flows[index].prev, self.flows[index].next);
-        self.waiting -= u16::from(matches!(list, List::Old(_)));
-        if prev == NONE {
-            self.lists[list.index()].first = next;
-            if let (NONE, List::Old(round)) = (next, list) {
-                let round = usize::from(round);
-                self.waited_for[round / 64] &= !(1 << (round % 64));
+    /// Removes the first queue of a list.
+    fn unlink_first(&mut self, list: List) {
+        let ends = &mut self.lists[list.index()];
+        let next = self.turns[usize::from(ends.first) % QUEUES].next;
+        ends.first = next;
+        if next == NONE {
+            ends.last = NONE;
+        } else if list == List::Decaying {
+            self.turns[usize::from(next) % QUEUES].prev = NONE;
+        }
+        if let List::Old(round) = list {
+            self.waiting -= 1;
+            if next == NONE {
+                self.waited_for[usize::from(round / 64)] &= !(1 << (round % 64));
             }
+        }
+    }
+
+    /// Removes a queue from any place in the list of decaying queues.
+    fn unlink_decaying(&mut self, index: usize) {
+        let Turn { prev, next, .. } = self.turns[index % QUEUES];
+        let ends = &mut self.lists[List::Decaying.index()];
+        if prev == NONE {
+            ends.first = next;
         } else {
-            self.flows[usize::from(prev)].next = next;
+            self.turns[usize::from(prev) % QUEUES].next = next;
         }
         if next == NONE {
-            self.lists[list.index()].last = prev;
+            ends.last = prev;
         } else {
-            self.flows[usize::from(next)].prev = prev;
+            self.turns[usize::from(next) % QUEUES].prev = prev;
         }
+    }
+}
+
+/// Returns how many bulk queues the source or the destination of a queue has, whichever is larger.
+#[inline]
+fn load(isolation: Isolation, hosts: &[Host], turn: &Turn) -> u16 {
+    let mut load = 1;
+    if isolation.counts_sources() {
+        load = load.max(hosts[usize::from(turn.source)].bulk[0]);
+    }
+    if isolation.counts_destinations() {
+        load = load.max(hosts[usize::from(turn.destination)].bulk[1]);
+    }
+    load
+}
+
+/// Returns how many bytes a queue gets in a round, in units of 2^-16 bytes.
+#[inline]
+fn share(quantum: u32, load: u16) -> u32 {
+    quantum * u32::from(u16::MAX / load)
+}
+
+/// Returns 16 random bits. They are used only for dither. So the result of one multiplication is
+/// random enough.
+#[inline]
+fn next_bits(dither: &mut u64) -> u32 {
+    *dither = dither
+        .wrapping_mul(0x5851_F42D_4C95_7F2D)
+        .wrapping_add(0x1405_7B7E_F767_814F);
+    (*dither >> 48) as u32
+}
+
+/// Appends a queue to the list of a round. The queue's own `next` must be `NONE`.
+#[inline]
+fn append(
+    turns: &mut [Turn; QUEUES],
+    lists: &mut [Ends; List::FIRST_OLD + ROUNDS],
+    waited_for: &mut [u64; ROUNDS / 64],
+    queue: u16,
+    round: u8,
+) {
+    let ends = &mut lists[List::Old(round).index()];
+    let last = std::mem::replace(&mut ends.last, queue);
+    if last == NONE {
+        ends.first = queue;
+        waited_for[usize::from(round / 64)] |= 1 << (round % 64);
+    } else {
+        turns[usize::from(last) % QUEUES].next = queue;
+    }
+}
+
+/// The bytes that a queue gets in a round.
+#[derive(Clone, Copy, Default)]
+struct Grant {
+    /// Number of bulk queues of the queue's host.
+    load: u16,
+    /// The bytes in units of 2^-16 bytes.
+    share: u32,
+    /// Upper limit of the bytes.
+    most: u32,
+    /// Upper limit of the number of rounds whose bytes a queue gets at once.
+    rounds: u8,
+}
+
+impl Grant {
+    #[inline]
+    fn new(quantum: u32, load: u16) -> Grant {
+        let share = share(quantum, load);
+        Grant {
+            load,
+            share,
+            most: (share >> 16) + 1,
+            rounds: if load > MANY { MOST_ROUNDS } else { 1 },
+        }
+    }
+
+    /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
+    /// of all rounds until it can send a packet. Adds 16 random bits as dither. Returns the number
+    /// of rounds for which the queue has got bytes.
+    #[inline]
+    fn refill(&self, deficit: &mut i32, bits: u32) -> u8 {
+        let rounds = match self.rounds {
+            1 => 1,
+            limit => (deficit.unsigned_abs() / self.most + 1).min(u32::from(limit)),
+        };
+        let got = (u64::from(self.share) * u64::from(rounds) + u64::from(bits)) >> 16;
+        *deficit += got as i32;
+        rounds as u8
     }
 }
