@@ -8,6 +8,11 @@
 //! histogram must use little memory. A bucket is a counter of one byte. A page of 64 buckets fills
 //! a cache line and is allocated when its first value is recorded. When a bucket reaches 256
 //! values, the number 256 is added to a separate list, and the bucket restarts at 0.
+//!
+//! With many flows, a value usually finds its histogram in no cache. The processor must then wait
+//! for each read whose address depends on the read before it. So the histogram itself holds the
+//! page tables of two powers of two (the near rows). For values in a near row, only the read of the
+//! bucket depends on another read from memory. Most RTTs of a flow are in two powers of two.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,25 +27,44 @@ const CARRY: u64 = 1 << 8;
 /// `NO_ROW` marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
 const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
+/// Marks a part of a near row without a page.
+const NO_NEAR: u8 = u8::MAX;
+/// If a histogram has more pages than this number, it has no near rows, because their indices have
+/// one byte. So `NO_NEAR` is never the index of a page of a histogram with near rows.
+const MOST_NEAR: usize = NO_NEAR as usize;
+
+/// Number of pages of one power of two.
+const PARTS: usize = SUB / PAGE;
+/// Number of near rows.
+const NEAR: usize = 2;
 
 /// The pages of one power of two, as indices into `pages`.
-type Row = [u16; SUB / PAGE];
+type Row = [u16; PARTS];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "Sparse", into = "Sparse")]
 pub struct Histogram {
-    /// Index into `rows` for each power of two.
-    row: [u8; BLOCKS],
-    rows: Vec<Row>,
+    /// The powers of two of the near rows, or `NO_ROW`.
+    blocks: [u8; NEAR],
+    near: [[u8; PARTS]; NEAR],
     /// Counts, modulo [`CARRY`].
     pages: Vec<[u8; PAGE]>,
-    /// The list of carries: counts that were moved here from the buckets. Each count is a multiple
-    /// of [`CARRY`]. The list is in ascending order of [`code`].
-    carried: Vec<(u16, u64)>,
+    far: Option<Box<Far>>,
     count: u64,
     sum: u128,
     max: u64,
+}
+
+/// The parts of a histogram that most flows do not need.
+#[derive(Clone)]
+struct Far {
+    /// Index into `rows` for each power of two that has no near row.
+    row: [u8; BLOCKS],
+    rows: Vec<Row>,
+    /// The list of carries: counts that were moved here from the buckets. Each count is a multiple
+    /// of [`CARRY`]. The list is in ascending order of [`code`].
+    carried: Vec<(u16, u64)>,
 }
 
 /// The form in which processes send a histogram. It lists only the non-empty buckets.
@@ -91,10 +115,10 @@ impl TryFrom<Sparse> for Histogram {
 impl Default for Histogram {
     fn default() -> Self {
         Histogram {
-            row: [NO_ROW; BLOCKS],
-            rows: Vec::new(),
+            blocks: [NO_ROW; NEAR],
+            near: [[NO_NEAR; PARTS]; NEAR],
             pages: Vec::new(),
-            carried: Vec::new(),
+            far: None,
             count: 0,
             sum: 0,
             max: 0,
@@ -138,6 +162,32 @@ fn bounds(block: usize, slot: usize) -> (u64, u64) {
     }
 }
 
+/// Returns the index of a page in a near row as a far row stores it.
+fn widen(page: u8) -> u16 {
+    match page {
+        NO_NEAR => NO_PAGE,
+        page => u16::from(page),
+    }
+}
+
+impl Far {
+    /// Returns the far row of a power of two, or `None`.
+    #[inline]
+    fn of(&self, block: usize) -> Option<&Row> {
+        self.rows.get(usize::from(self.row[block]))
+    }
+
+    fn of_or_new(&mut self, block: usize) -> &mut Row {
+        let row = &mut self.row[block];
+        if *row == NO_ROW {
+            *row = self.rows.len() as u8;
+            self.rows.reserve_exact(1);
+            self.rows.push([NO_PAGE; PARTS]);
+        }
+        &mut self.rows[usize::from(*row)]
+    }
+}
+
 impl Histogram {
     /// Creates an empty histogram.
     pub fn new() -> Self {
@@ -151,11 +201,15 @@ impl Histogram {
         self.sum += u128::from(value);
         self.max = self.max.max(value);
         let (block, slot) = slot(value);
-        if let Some(row) = self.rows.get(usize::from(self.row[block]))
-            && let Some(page) = self
-                .pages
-                .get_mut(usize::from(row[slot / PAGE % row.len()]))
-        {
+        let part = slot / PAGE % PARTS;
+        let page = if block == usize::from(self.blocks[0]) {
+            usize::from(self.near[0][part])
+        } else if block == usize::from(self.blocks[1]) {
+            usize::from(self.near[1][part])
+        } else {
+            self.far_page(block, part)
+        };
+        if let Some(page) = self.pages.get_mut(page) {
             let low = &mut page[slot % PAGE];
             *low = low.wrapping_add(1);
             if *low == 0 {
@@ -166,24 +220,18 @@ impl Histogram {
         }
     }
 
+    /// Returns the page of a part of a far row, or `NO_PAGE`.
+    #[inline]
+    fn far_page(&self, block: usize, part: usize) -> usize {
+        let row = self.far.as_ref().and_then(|far| far.of(block));
+        usize::from(row.map_or(NO_PAGE, |row| row[part]))
+    }
+
     /// Adds `n` values to a bucket. Allocates the bucket's page if needed.
     #[cold]
     fn add(&mut self, block: usize, slot: usize, n: u64) {
-        let row = &mut self.row[block];
-        if *row == NO_ROW {
-            *row = self.rows.len() as u8;
-            self.rows.reserve_exact(1);
-            self.rows.push([NO_PAGE; SUB / PAGE]);
-        }
-        let page = &mut self.rows[usize::from(*row)][slot / PAGE];
-        if *page == NO_PAGE {
-            *page = self.pages.len() as u16;
-            if self.pages.len() == self.pages.capacity() {
-                self.pages.reserve_exact(self.pages.len() / 4 + 1);
-            }
-            self.pages.push([0; PAGE]);
-        }
-        let low = &mut self.pages[usize::from(*page)][slot % PAGE];
+        let page = self.page(block, slot / PAGE);
+        let low = &mut self.pages[page][slot % PAGE];
         let sum = u64::from(*low) + n % CARRY;
         *low = sum as u8;
         let over = n - n % CARRY + (sum - sum % CARRY);
@@ -192,24 +240,107 @@ impl Histogram {
         }
     }
 
+    /// Returns the page of a part of a power of two. Allocates the page if needed.
+    fn page(&mut self, block: usize, part: usize) -> usize {
+        let next = self.pages.len();
+        if next == MOST_NEAR {
+            (0..NEAR).for_each(|row| self.demote(row));
+        }
+        let page = match self.near_row(block) {
+            Some(row) => {
+                let page = &mut self.near[row][part];
+                if *page == NO_NEAR {
+                    *page = next as u8;
+                }
+                usize::from(*page)
+            }
+            None => {
+                let page = &mut self.far().of_or_new(block)[part];
+                if *page == NO_PAGE {
+                    *page = next as u16;
+                }
+                usize::from(*page)
+            }
+        };
+        if page == next {
+            if next == self.pages.capacity() {
+                self.pages.reserve_exact(next / 4 + 1);
+            }
+            self.pages.push([0; PAGE]);
+        }
+        page
+    }
+
+    /// Returns the index of a power of two's near row, or `None` if it has a far row. A power of two
+    /// without a row gets a near row if one is free.
+    fn near_row(&mut self, block: usize) -> Option<usize> {
+        let of = |wanted: u8| move |known: &u8| *known == wanted;
+        let own = self.blocks.iter().position(of(block as u8));
+        own.or_else(|| {
+            let is_far = self.far.as_ref().is_some_and(|far| far.of(block).is_some());
+            let free = self.blocks.iter().position(of(NO_ROW));
+            let free = free.filter(|_| !is_far && self.pages.len() < MOST_NEAR)?;
+            self.blocks[free] = block as u8;
+            Some(free)
+        })
+    }
+
+    fn far(&mut self) -> &mut Far {
+        self.far.get_or_insert_with(|| {
+            Box::new(Far {
+                row: [NO_ROW; BLOCKS],
+                rows: Vec::new(),
+                carried: Vec::new(),
+            })
+        })
+    }
+
+    /// Turns a near row, if it is in use, into a far row.
+    fn demote(&mut self, row: usize) {
+        let block = std::mem::replace(&mut self.blocks[row], NO_ROW);
+        let pages = std::mem::replace(&mut self.near[row], [NO_NEAR; PARTS]);
+        if block != NO_ROW {
+            *self.far().of_or_new(usize::from(block)) = pages.map(widen);
+        }
+    }
+
+    /// Gives a power of two with many values a near row. The older near row becomes a far row.
+    fn promote(&mut self, block: usize) {
+        if self.pages.len() >= MOST_NEAR {
+            return;
+        }
+        let Some(row) = self.far.as_ref().and_then(|far| far.of(block)).copied() else {
+            return;
+        };
+        self.demote(0);
+        self.blocks = [self.blocks[1], block as u8];
+        // Every index of a page is below `MOST_NEAR`, or it is `NO_PAGE`.
+        self.near = [self.near[1], row.map(|page| page.min(NO_NEAR.into()) as u8)];
+        *self.far().of_or_new(block) = [NO_PAGE; PARTS];
+    }
+
     #[cold]
     fn carry(&mut self, block: usize, slot: usize, n: u64) {
         let code = code(block, slot);
-        match self.carried.binary_search_by_key(&code, |known| known.0) {
-            Ok(place) => self.carried[place].1 += n,
-            Err(place) => self.carried.insert(place, (code, n)),
+        let carried = &mut self.far().carried;
+        match carried.binary_search_by_key(&code, |known| known.0) {
+            Ok(place) => carried[place].1 += n,
+            Err(place) => carried.insert(place, (code, n)),
+        }
+        if !self.blocks.contains(&(block as u8)) {
+            self.promote(block);
         }
     }
 
     /// Returns block, slot and count of each bucket that has values, in ascending order.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
-        let mut carried = self.carried.iter().peekable();
-        let rows = self.row.iter().enumerate();
-        let rows = rows.filter_map(|(b, row)| Some((b, self.rows.get(usize::from(*row))?)));
+        let carried = self.far.as_ref().map_or(&[][..], |far| &far.carried);
+        let mut carried = carried.iter().peekable();
+        let rows = (0..BLOCKS).filter_map(|b| Some((b, self.row(b)?)));
         let pages = rows.flat_map(move |(b, row)| {
-            let pages = row.iter().enumerate();
+            let pages = row.into_iter().enumerate();
             pages.filter_map(move |(p, page)| {
-                Some((b, p * PAGE, self.pages.get(usize::from(*page))?))
+                Some((b, p * PAGE, self.pages.get(usize::from(page))?))
             })
         });
         let all = pages.flat_map(|(b, first, page)| {
@@ -221,6 +352,15 @@ impl Histogram {
             (b, s, low + over.map_or(0, |over| over.1))
         });
         all.filter(|(_, _, n)| *n > 0)
+    }
+
+    /// Returns the row of a power of two, or `None`.
+    fn row(&self, block: usize) -> Option<Row> {
+        let near = self.blocks.iter().position(|b| usize::from(*b) == block);
+        match near {
+            Some(row) => Some(self.near[row].map(widen)),
+            None => self.far.as_ref()?.of(block).copied(),
+        }
     }
 
     /// Returns the number of values.
@@ -376,7 +516,7 @@ mod tests {
     /// and the other parts of the histogram need little more.
     #[test]
     fn a_histogram_is_small() {
-        assert!(size_of::<Histogram>() <= 176);
+        assert!(size_of::<Histogram>() <= 112);
         let mut histogram = Histogram::new();
         (20_000_000..40_000_000)
             .step_by(100_000)
@@ -386,7 +526,38 @@ mod tests {
             "{}",
             histogram.pages.capacity()
         );
-        assert_eq!(histogram.rows.capacity(), 2);
+        assert!(histogram.far.is_none(), "two powers of two have near rows");
+    }
+
+    /// Compares a histogram with a map of buckets. The values are in so many powers of two that rows
+    /// change between near and far, and in so many pages that near rows cannot hold their indices.
+    #[test]
+    fn rows_change_between_near_and_far() {
+        let (mut histogram, mut model) = (Histogram::new(), std::collections::BTreeMap::new());
+        let mut promoted = [false; BLOCKS];
+        let mut random = 1_u64;
+        for step in 0..200_000_u64 {
+            random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+            // Half of the values are in one bucket, whose power of two changes now and then.
+            let value = match random >> 63 {
+                0 => 3 << (10 + step / 5_000),
+                _ => (random << 1) >> (step / 20_000 * 6),
+            };
+            histogram.record(value);
+            let (block, slot) = slot(value);
+            *model.entry((block, slot)).or_insert(0_u64) += 1;
+            for block in histogram.blocks.into_iter().filter(|b| *b != NO_ROW) {
+                promoted[usize::from(block)] = true;
+            }
+        }
+        let promoted = promoted.iter().filter(|near| **near).count();
+        assert!(promoted > 5, "{promoted}");
+        assert!(histogram.pages.len() > 300, "{}", histogram.pages.len());
+        let found = histogram
+            .filled()
+            .map(|(block, slot, n)| ((block, slot), n));
+        assert!(found.eq(model));
+        assert_eq!(histogram.count(), 200_000);
     }
 
     #[test]
