@@ -28,7 +28,8 @@ pub use program::{
 pub use record::{RecordPlan, SeriesMode};
 pub use short_forms::{BurstLossForm, DelayForm, GilbertForm, PolicerForm, ReorderForm};
 pub use tcp::{
-    AccEcnOption, Conduct, Delack, EcnFeedback, Growth, Pacing, ReceiveBuffer, SceReceiver, TcpPlan,
+    AccEcnOption, AccEcnReceiver, Conduct, Delack, EcnFeedback, Growth, Pacing, ReceiveBuffer,
+    SceReceiver, TcpPlan,
 };
 pub use traffic::{ChunksPlan, ConnectionsPlan, FlowPlan, TrafficPlan};
 

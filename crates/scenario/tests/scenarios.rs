@@ -664,7 +664,7 @@ fn the_canonical_form() {
         concat!(
             r#"{"duration":10000000000,"flows":[{"back":[],"bytes":65536,"cc":{"name":"reno","options":{"abe":"linux","abe_frlossreduce":false,"beta":0.5,"limited_growth":"linux","slow_start":"none"}},"#,
             r#""chunks":null,"class":null,"count":1,"dscp":0,"ecn":false,"hosts":null,"module":null,"name":"reno","pause":[],"rate":null,"#,
-            r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"accecn_option":"full","delack":true,"ecn_feedback":"auto","growth":"segments","header":66,"initial_cwnd":10,"initial_ssthresh":0,"metrics_save":false,"min_rto":200000000,"#,
+            r#""route":[0],"rtt":20000000,"start":0,"stop":null,"tcp":{"accecn_option":"full","accecn_receiver":"linux","delack":true,"ecn_feedback":"auto","growth":"segments","header":66,"initial_cwnd":10,"initial_ssthresh":0,"metrics_save":false,"min_rto":200000000,"#,
             r#""mss":1448,"pacing":"auto","pacing_ca_ratio":120,"pacing_ss_ratio":200,"quickack":true,"rcvbuf":"fixed","receiver":"honest","rwnd":33554432,"sce_receiver":"auto","ssthresh_metrics_save":false,"timestamps":true}}],"host_jitter":0,"kernel":null,"#,
             r#""links":[{"burst":0,"count_in_service":false,"delay":0,"impairments":[],"jitter":0,"link":"shaper","loss":0.0,"module":null,"name":"bottleneck","overhead":0,"#,
             r#""queue":{"name":"fifo","options":{"limit":{"packets":1000}}},"rate":8000000,"schedule":null,"slots":null}],"offloads":false,"#,

@@ -42,9 +42,10 @@
 //! from before the reduction. The module subtracts the fractional part a second time. For pacing,
 //! tailback assumes packets with the size of the IPv4 MTU and with timestamps. TSO is not modelled,
 //! but all segments of a burst leave at once. With both versions, the receiver behaves as in the
-//! newest Linux. The receiver of the L4S team's kernels is similar. Both delay ACKs, and
-//! acknowledge a change of the ECN field at once. In version 0.7, tailback sends packets of a
-//! constant size. The module sends smaller packets if two full packets would take longer than a
+//! newest Linux by default: it delays ACKs, and acknowledges a change of the ECN field at once. With
+//! the key `accecn_receiver = "l4s-5.15"`, it acknowledges most segments of a slow flow at once, as
+//! in the L4S team's Linux 5.15. In version 0.7, tailback sends packets of a constant size. The
+//! module sends smaller packets if two full packets would take longer than a
 //! virtual RTT. With a virtual RTT of 25 ms, this happens at rates below 1 Mbit/s. In tailback, the
 //! option `swing = 0` turns the swing of the pacing rate off. The module replaces 0 by its default.
 //! In tailback, ACKs and SYNs do not carry ECT(1).

@@ -93,6 +93,17 @@ words! {
 }
 
 words! {
+    /// Which stack a receiver with Accurate ECN has.
+    pub enum AccEcnReceiver {
+        /// The receiver delays ACKs as in Linux 7.3.
+        #[default]
+        Linux = "linux",
+        /// The receiver acknowledges most segments at once, as in the L4S team's Linux 5.15.
+        L4s515 = "l4s-5.15",
+    }
+}
+
+words! {
     /// Whether a receiver reports honestly what has arrived, or misbehaves in one of several ways.
     pub enum Conduct {
         /// The receiver reports correctly what has arrived.
@@ -248,6 +259,13 @@ keys! {
         /// such ACKs get lost. The four values of this key correspond to the values 0 to 3 of
         /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
+        /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": it delays
+        /// ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which counts every such
+        /// segment as marks to be reported. It acknowledges a segment at once if no other segment
+        /// waits for an ACK and the segment's timestamp, in ms, is newer than that of the segment
+        /// before. This needs timestamps and accecn_option = "full" or "persist".
+        accecn_receiver: AccEcnReceiver = AccEcnReceiver::KEY.default("linux").since("0.2")
+            .kernel(Only(&["linux"]), "the guest's receivers are those of Linux");
         /// Whether the receiver reports correctly which segments and marks have arrived. A receiver
         /// may report incorrectly because of a bug, or in order to get a higher rate. "honest": the
         /// receiver reports correctly. "hides-ce": the receiver negotiates ECN but never reports

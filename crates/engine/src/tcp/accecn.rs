@@ -9,6 +9,9 @@
 //! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
 //! more segments.
 //!
+//! The team's Linux 5.15 acknowledges more segments at once, because a maximum and a minimum are
+//! mixed up in `tcp_ecn_received_counters` ([`crate::plan::AccEcnReceiver`]).
+//!
 //! Deviations:
 //! - The ACE field and the option of data packets are not modelled, except for the space that the
 //!   option takes ([`of_sender`]). They would report the ECN fields of ACKs, but ACKs are not

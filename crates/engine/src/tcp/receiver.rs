@@ -187,7 +187,7 @@ impl Receiver {
             dup_acks_at: 0,
             echo,
             accurate: matches!(echo, EcnEcho::Accurate { .. })
-                .then(|| Box::new(Receiving::new(plan.accecn_option, plan.timestamps))),
+                .then(|| Box::new(Receiving::new(plan))),
             sce: Sce::default(),
             ecn_seen: false,
             demand_cwr: false,
@@ -454,6 +454,7 @@ impl Receiver {
             && end() >= self.acked
         {
             self.ack_now |= accurate.on_data(packet.ecn, packet.payload);
+            self.ack_now |= seq <= self.acked && accurate.hurries(packet, self.ts_recent);
             if JOINED {
                 accurate.count_more(packet.ecn, segments - 1);
             }

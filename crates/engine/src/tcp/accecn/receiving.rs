@@ -4,7 +4,7 @@
 use super::option::{CE, Counters, ECT0, ECT1, fit};
 use super::{CEP_INIT, flags_of};
 use crate::packet::{Ecn, Packet, Sack};
-use crate::plan::AccEcnOption;
+use crate::plan::{AccEcnOption, AccEcnReceiver, TcpPlan};
 use crate::units::Time;
 
 const TIMESTAMPS: u16 = 12;
@@ -30,6 +30,8 @@ pub(in crate::tcp) struct Receiving {
     option: AccEcnOption,
     /// Whether the other end understands the option (Linux `saw_accecn_opt`).
     pub heard: bool,
+    /// Whether ECN-capable segments count as marks to be reported, as in the L4S team's Linux 5.15.
+    counts_all: bool,
     /// Bytes that an ACK has for options other than timestamps.
     room: u16,
     /// The last segment that arrived twice. `told_duplicate` is true if the last ACK reported this
@@ -39,7 +41,11 @@ pub(in crate::tcp) struct Receiving {
 }
 
 impl Receiving {
-    pub fn new(option: AccEcnOption, timestamps: bool) -> Receiving {
+    pub fn new(plan: &TcpPlan) -> Receiving {
+        let (option, timestamps) = (plan.accecn_option, plan.timestamps);
+        // Without the option in every segment, Linux predicts the header. It then does not evaluate
+        // the counters.
+        let slow_path = matches!(option, AccEcnOption::Full | AccEcnOption::Persist);
         Receiving {
             packets: 0,
             bytes: [0; 3],
@@ -49,6 +55,7 @@ impl Receiving {
             sent: Time::ZERO,
             option,
             heard: true,
+            counts_all: plan.accecn_receiver == AccEcnReceiver::L4s515 && slow_path && timestamps,
             room: ROOM - if timestamps { TIMESTAMPS } else { 0 },
             duplicate: None,
             told_duplicate: false,
@@ -103,6 +110,18 @@ impl Receiving {
         edge
     }
 
+    /// Returns whether a segment that follows the last ACK must be acknowledged at once, because
+    /// marks seem to wait for a report. `before` is the timestamp that the last ACK echoed.
+    ///
+    /// In the L4S team's Linux 5.15, each ECN-capable segment raises the number of marks to be
+    /// reported to at least 15 (`tcp_ecn_received_counters`). The receiver sends an ACK if that many
+    /// marks wait. It tests this only if the segment's timestamp is newer than the last one
+    /// (`__tcp_accecn_process`). Linux 7.3 limits the number to at most 15 instead.
+    #[inline]
+    pub fn hurries(&self, segment: &Packet, before: Time) -> bool {
+        self.counts_all && segment.ecn != Ecn::NotEct && timestamp(segment.sent) > timestamp(before)
+    }
+
     /// Records that segment `seq` has arrived again. If the last ACK reported the same duplicate
     /// and carried the option, then ACKs with the option seem to get lost. The receiver then stops
     /// sending the option (Linux `tcp_rcv_spurious_retrans`, RFC 9768 section 3.2.3.2.2).
@@ -153,6 +172,11 @@ impl Receiving {
     }
 }
 
+/// Returns the value of the timestamp option for a time. The value counts milliseconds.
+fn timestamp(time: Time) -> u64 {
+    time.ns() / 1_000_000
+}
+
 /// Returns the index of the counter for an ECN field.
 fn field(ecn: Ecn) -> Option<usize> {
     match ecn {
@@ -168,6 +192,13 @@ mod tests {
     use super::*;
     use crate::packet::flags;
 
+    fn with_option(accecn_option: AccEcnOption) -> Receiving {
+        Receiving::new(&TcpPlan {
+            accecn_option,
+            ..TcpPlan::default()
+        })
+    }
+
     fn acknowledge(receiver: &mut Receiving, at: Time, duplicate: bool) -> Packet {
         let mut ack = Packet::new(0, 66, Ecn::NotEct);
         if duplicate {
@@ -179,7 +210,7 @@ mod tests {
 
     #[test]
     fn the_option_on_demand_follows_changes_and_the_clock() {
-        let mut receiver = Receiving::new(AccEcnOption::Minimum, true);
+        let mut receiver = with_option(AccEcnOption::Minimum);
         receiver.on_syn(Ecn::Ect1);
         receiver.demand = 0;
         let mut seen = Vec::new();
@@ -214,7 +245,7 @@ mod tests {
         ];
         for (duplicates, expected) in table {
             for option in [AccEcnOption::Full, AccEcnOption::Persist] {
-                let mut receiver = Receiving::new(option, true);
+                let mut receiver = with_option(option);
                 for (seq, goes) in duplicates.iter().zip(expected) {
                     receiver.on_duplicate(*seq);
                     let ack = acknowledge(&mut receiver, Time::ZERO, true);
@@ -224,7 +255,7 @@ mod tests {
             }
         }
         // The last ACK did not report a duplicate, so the receiver continues to send the option.
-        let mut receiver = Receiving::new(AccEcnOption::Full, true);
+        let mut receiver = with_option(AccEcnOption::Full);
         receiver.on_duplicate(3);
         acknowledge(&mut receiver, Time::ZERO, true);
         acknowledge(&mut receiver, Time::ZERO, false);

@@ -129,7 +129,7 @@ mod tests {
     use super::super::receiving::Receiving;
     use super::*;
     use crate::packet::Ecn;
-    use crate::plan::AccEcnOption;
+    use crate::plan::{AccEcnOption, TcpPlan};
     use crate::units::Time;
 
     /// Tests the rules of RFC 9768 appendix A.2 where Linux chooses among alternatives, for
@@ -176,6 +176,13 @@ mod tests {
         }
     }
 
+    fn of_option(accecn_option: AccEcnOption) -> Receiving {
+        Receiving::new(&TcpPlan {
+            accecn_option,
+            ..TcpPlan::default()
+        })
+    }
+
     fn one(segments: u32) -> Delivered {
         Delivered {
             segments,
@@ -188,7 +195,7 @@ mod tests {
     /// segments.
     #[test]
     fn a_long_stride_is_believed_where_all_are_long() {
-        let mut receiver = Receiving::new(AccEcnOption::Off, true);
+        let mut receiver = of_option(AccEcnOption::Off);
         for _ in 0..3 {
             receiver.on_data(Ecn::Ce, 1448);
         }
@@ -209,7 +216,7 @@ mod tests {
 
     #[test]
     fn counters_survive_the_wire() {
-        let mut receiver = Receiving::new(AccEcnOption::Full, true);
+        let mut receiver = of_option(AccEcnOption::Full);
         receiver.on_syn(Ecn::Ect1);
         assert!(!receiver.on_data(Ecn::Ect1, 1448), "nothing has changed");
         assert!(receiver.on_data(Ecn::Ce, 1000));

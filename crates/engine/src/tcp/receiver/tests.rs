@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cc::EcnNeed;
-use crate::plan::{EcnFeedback, ReceiveBuffer};
+use crate::plan::{AccEcnOption, AccEcnReceiver, EcnFeedback, ReceiveBuffer};
 
 #[derive(Default)]
 struct Wire(Vec<Packet>);
@@ -505,4 +505,66 @@ fn a_packet_that_covers_blocks_ends_them() {
     let acks = send(&mut end, 20, 43, 3);
     assert_eq!((acks[0].seq, acks[0].sack[1].len), (63, 0));
     assert_eq!(end.receiver.arrived(), 63);
+}
+
+/// Sends segments with these timestamps and ECN fields, 1 us apart. Returns which of them the
+/// receiver acknowledges at once.
+fn hurried(plan: TcpPlan, segments: &[(Time, Ecn)]) -> Vec<bool> {
+    let echo = EcnEcho::of(true, EcnFeedback::AccEcn, EcnNeed::Accurate);
+    let mut end = End {
+        receiver: Receiver::new(
+            0,
+            &TcpPlan {
+                quickack: false,
+                ..plan
+            },
+            echo,
+        ),
+        wire: Wire::default(),
+    };
+    let mut seen = Vec::new();
+    for (seq, (sent, ecn)) in segments.iter().enumerate() {
+        let mut packet = Packet::new(0, 1514, *ecn);
+        (packet.seq, packet.sent) = (seq as u64, *sent);
+        let now = ms(100) + Time(1000 * seq as u64);
+        end.receiver.on_packet(&packet, now, &mut end.wire);
+        seen.push(!std::mem::take(&mut end.wire.0).is_empty());
+    }
+    seen
+}
+
+#[test]
+fn the_l4s_teams_receiver_acknowledges_a_segment_with_a_newer_timestamp_at_once() {
+    let l4s = TcpPlan {
+        accecn_receiver: AccEcnReceiver::L4s515,
+        ..TcpPlan::default()
+    };
+    let at = |us| (Time::from_us(us), Ecn::Ect1);
+    // The first segment changes the ECN field, so every receiver acknowledges it at once. The
+    // second has the same timestamp in ms as the first, so it waits. The third is the second one
+    // since the last ACK. The fourth and the fifth have newer timestamps.
+    let segments = [at(1000), at(1999), at(3000), at(4000), at(5999), at(5999)];
+    let hurries = [true, false, true, true, true, false];
+    let delays = [true, false, true, false, true, false];
+    assert_eq!(hurried(l4s.clone(), &segments), hurries);
+    assert_eq!(hurried(TcpPlan::default(), &segments), delays);
+    // Without the option in every segment or without timestamps, Linux does not test the counter.
+    for plan in [
+        TcpPlan {
+            accecn_option: AccEcnOption::Minimum,
+            ..l4s.clone()
+        },
+        TcpPlan {
+            timestamps: false,
+            ..l4s.clone()
+        },
+    ] {
+        assert_eq!(hurried(plan, &segments), delays);
+    }
+    // A segment that is not ECN-capable does not count as a mark.
+    let plain = segments.map(|(sent, _)| (sent, Ecn::NotEct));
+    assert_eq!(
+        hurried(l4s, &plain),
+        [false, true, false, true, false, true]
+    );
 }
