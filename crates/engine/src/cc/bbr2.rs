@@ -19,6 +19,20 @@
 //!   does not.
 //! - BBR ignores a loss that a tail loss probe has repaired.
 //!
+//! With `version = "l4s"`, BBR follows `tcp_bbr2.c` of the L4S team's Linux 5.15
+//! (github.com/L4STeam/linux, commit 009adfe4). This variant differs from v2alpha as follows:
+//!
+//! - It responds to marks at every RTT. It uses Accurate ECN and ECT(1).
+//! - Marks lower only `inflight_lo`, as in version 3. They neither lower `bw_lo` nor bound the
+//!   bandwidth.
+//! - PROBE_DOWN has a gain of 0.91. PROBE_UP adds 0.25 to the gain of the window.
+//! - STARTUP ends if no bandwidth sample has exceeded the reference by a quarter within three round
+//!   trips. v2alpha compares the largest bandwidth, once per round trip.
+//!
+//! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the file
+//! continues with ECT(0) and the echo of RFC 3168. In tailback, the flow then runs without ECN.
+//! The file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which is off.
+//!
 //! Deviations from the branch: bursts, clocks and single small segments differ in the same way as
 //! in `bbr`. The branch has a fast path for application-limited flows, which only saves CPU time.
 //! tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only the
@@ -31,7 +45,7 @@ use super::bbr3::{self, options};
 use super::contract::Build;
 use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
-use crate::registry::{Entry, no_finish};
+use crate::registry::{Entry, Kind, Opt};
 
 /// The registry entry of `bbr2`.
 pub const ENTRY: Entry<Build> = Entry {
@@ -39,6 +53,13 @@ pub const ENTRY: Entry<Build> = Entry {
     doc: "BBR version 2, the predecessor of bbr3. A probe for bandwidth ends at 1.25 bandwidth-delay products in flight.",
     follows: "github.com/google/bbr, branch v2alpha (tcp_bbr2.c)",
     options: &[
+        Opt {
+            name: "version",
+            doc: "Variant of version 2: \"v2alpha\" of Google's branch, or \"l4s\" of the L4S team's Linux 5.15, which responds to marks and uses Accurate ECN and ECT(1). It sets the defaults of some options below.",
+            kind: Kind::Word(&["v2alpha", bbr3::L4S]),
+            default: Some("v2alpha"),
+            tc: None,
+        },
         number(
             "startup_gain",
             "Gain of the pacing rate in STARTUP; 2.885 is 2/ln 2.",
@@ -59,11 +80,15 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         options::CWND_GAIN,
         options::UP_GAIN,
-        number(
+        bbr3::derived(
+            "up_cwnd_gain",
+            "Value that PROBE_UP adds to cwnd_gain; default: 0, or 0.25 with version = \"l4s\".",
+            (0.0, 0.9),
+        ),
+        bbr3::derived(
             "down_gain",
-            "Gain of the pacing rate in PROBE_DOWN.",
+            "Gain of the pacing rate in PROBE_DOWN; default: 0.75, or 0.91 with version = \"l4s\".",
             (0.1, 1.0),
-            "0.75",
         ),
         number(
             "loss_threshold",
@@ -97,8 +122,16 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ACK_AGGREGATION,
         TSO_SEGS,
         options::TRACE,
-        options::ECN_RESPONSE,
-        options::ECN_MAX_RTT,
+        Opt {
+            doc: "Whether BBR responds to CE marks; default: only with version = \"l4s\". The sender then sets ECT. The receiver echoes every mark, as for DCTCP, or with version = \"l4s\" by Accurate ECN.",
+            default: None,
+            ..options::ECN_RESPONSE
+        },
+        Opt {
+            doc: "BBR ignores marks until the smallest RTT is at most this value; 0: it never ignores them. Default: 5 ms, or 0 with version = \"l4s\".",
+            default: None,
+            ..options::ECN_MAX_RTT
+        },
         options::ECN_THRESHOLD,
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
@@ -107,7 +140,7 @@ pub const ENTRY: Entry<Build> = Entry {
     // registers a congestion control `bbr2`.
     kernel: Kernel::Module(&Module::named("bbr2", None)),
     rules: Rules::NONE,
-    finish: no_finish,
+    finish: bbr3::finish_version_2,
     build: |options| {
         super::hook::made("bbr2");
         bbr3::version_2(options)

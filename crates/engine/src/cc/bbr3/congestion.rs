@@ -90,7 +90,7 @@ impl Bbr3 {
             }
             let cut = self.marks.cut(&self.params);
             marked = cut.of(self.bounds.inflight_lo);
-            if self.params.v2 {
+            if self.params.v2 && !self.params.l4s {
                 if self.bounds.bw_lo == Bandwidth::UNBOUNDED {
                     self.bounds.bw_lo = self.max_bw();
                 }

@@ -72,10 +72,10 @@ impl Bbr3 {
 impl CongestionControl for Bbr3 {
     fn needs(&self) -> Needs {
         Needs {
-            ecn: if self.params.ecn {
-                EcnNeed::Dctcp(CeEcho::Precise)
-            } else {
-                EcnNeed::Optional
+            ecn: match (self.params.ecn, self.params.l4s) {
+                (true, true) => EcnNeed::Accurate,
+                (true, false) => EcnNeed::Dctcp(CeEcho::Precise),
+                (false, _) => EcnNeed::Optional,
             },
             control: Control::Window,
             pacing: true,

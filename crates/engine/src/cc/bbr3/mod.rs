@@ -71,6 +71,7 @@ mod trace;
 mod undo;
 
 use self::params::{DRAFT_06, Params};
+pub(super) use self::params::{L4S, finish_version_2};
 use self::state::Bbr3;
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::contract::{Build, CongestionControl};
@@ -85,7 +86,7 @@ pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
 
 /// Returns an option for a gain whose default depends on whether BBR follows the draft or the
 /// branch.
-const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
+pub(super) const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
     Opt {
         name,
         doc,

@@ -27,12 +27,37 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }
 
+/// The L4S team's variant of BBR version 2, as a value of the option `version`.
+pub(in crate::cc) const L4S: &str = "l4s";
+
+/// Sets the defaults of version 2 that depend on the variant.
+pub(in crate::cc) fn finish_version_2(options: &mut Options) -> Result<(), Vec<OptionError>> {
+    let l4s = options.word("version") == L4S;
+    let defaults = [
+        ("up_cwnd_gain", Value::Float(if l4s { 0.25 } else { 0.0 })),
+        ("down_gain", Value::Float(if l4s { 0.91 } else { 0.75 })),
+        ("ecn_response", Value::Bool(l4s)),
+        (
+            "ecn_max_rtt",
+            Value::Time(if l4s { Time::ZERO } else { Time::from_ms(5) }),
+        ),
+    ];
+    for (name, default) in defaults {
+        if options.get(name).is_none() {
+            options.set(name, default);
+        }
+    }
+    Ok(())
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Params {
     /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
     pub draft: bool,
     /// Whether this is BBR version 2 (`super::super::bbr2`).
     pub v2: bool,
+    /// Whether this is the L4S team's variant of BBR version 2. `v2` is then true as well.
+    pub l4s: bool,
     /// Whether the whole state of BBR is sampled.
     pub trace: bool,
     pub startup_gain: Gain,
@@ -78,7 +103,9 @@ impl Params {
     pub(super) fn version_2(options: &Options) -> Params {
         Params {
             v2: true,
+            l4s: options.word("version") == L4S,
             startup_cwnd_gain: Gain::rounded(options.float("startup_cwnd_gain")),
+            up_cwnd_gain: Gain::rounded(options.float("up_cwnd_gain")),
             ..Params::shared(options, false)
         }
     }
@@ -99,6 +126,7 @@ impl Params {
         Params {
             draft: false,
             v2: false,
+            l4s: false,
             trace: options.bool("trace"),
             startup_gain: rounded("startup_gain"),
             startup_cwnd_gain: Gain::TWO,

@@ -29,7 +29,7 @@ impl Bbr3 {
     pub(super) fn start_up(&mut self, view: View<'_>, window: &Window, slope: u32) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.round.next = view.delivered;
-        if !self.params.v2 {
+        if !self.params.v2 || self.params.l4s {
             self.full.restart(self.sample);
         }
         self.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(view.now, slope, window.cwnd)));
@@ -88,7 +88,8 @@ impl Bbr3 {
             self.bounds.inflight_hi = in_flight
                 .max(self.params.loss_cut.of(self.target_inflight(view, window)))
                 .min(NO_BOUND - 1);
-            if self.params.v2 && self.marks.eligible && !self.probe.ok_sample {
+            let bounds_bw = self.params.v2 && !self.params.l4s;
+            if bounds_bw && self.marks.eligible && !self.probe.ok_sample {
                 let bound = self.bounds.bw_hi.min(self.max_bw());
                 self.bounds.bw_hi = self.marks.cut(&self.params).of_rate(bound);
             }

@@ -46,11 +46,12 @@ impl Bbr3 {
     }
 
     pub(super) fn check_full_pipe(&mut self, view: View<'_>) {
-        let too_early = (self.params.draft || self.params.v2) && !self.round.start;
+        let by_largest = self.params.v2 && !self.params.l4s;
+        let too_early = (self.params.draft || by_largest) && !self.round.start;
         if self.full.now || view.rate.app_limited || too_early {
             return;
         }
-        let bw = if self.params.v2 {
+        let bw = if by_largest {
             self.max_bw()
         } else {
             self.sample

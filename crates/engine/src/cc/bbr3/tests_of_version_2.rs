@@ -8,9 +8,10 @@ use super::state::Bbr3;
 use super::tests::on_known_path;
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::bbr2::ENTRY;
-use crate::cc::contract::{CongestionControl, CwndEvent};
+use crate::cc::contract::{CongestionControl, CwndEvent, EcnNeed};
 use crate::cc::testing::{Stack, flight, options};
 use crate::cc::view::Ack;
+use crate::registry::Value;
 use crate::units::Time;
 
 fn params() -> Params {
@@ -19,6 +20,11 @@ fn params() -> Params {
 
 fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
+}
+
+/// Returns the parameters of the L4S team's variant.
+fn l4s() -> Params {
+    Params::version_2(&options(&ENTRY, &[("version", Value::Word("l4s"))]))
 }
 
 /// Returns an ACK of one segment. `in_flight` segments are in flight when it arrives.
@@ -161,4 +167,83 @@ fn the_latest_round_begins_again_at_its_end() {
     stack.with(|view, window| cc.update_congestion(view, window, &acked(10)));
     let found = (cc.signals.bw_latest, cc.signals.inflight_latest);
     assert_eq!(found, (Bandwidth::LEAST, 7));
+}
+
+/// The expected values are the constants of the L4S team's `tcp_bbr2.c`: 256 * 91 / 100, and a
+/// quarter of 256 for the window of PROBE_UP.
+#[test]
+fn the_l4s_teams_constants_are_those_of_its_file() {
+    let p = l4s();
+    assert_eq!(
+        [p.startup_gain, p.up_gain, p.down_gain, p.up_cwnd_gain],
+        [739, 320, 232, 64].map(Gain)
+    );
+    assert_eq!((p.ecn, p.ecn_max_rtt), (true, Time::ZERO));
+    let needs = |params| Bbr3::new(params).needs().ecn;
+    assert_eq!(needs(l4s()), EcnNeed::Accurate);
+    assert_eq!(needs(params()), EcnNeed::Optional);
+}
+
+/// The L4S team's `bbr2_adapt_lower_bounds` and `bbr2_handle_inflight_too_high`: a round with marks
+/// multiplies only `inflight_lo` by 1 - alpha / 3. v2alpha also lowers the bandwidth.
+#[test]
+fn marks_lower_only_the_volume_in_the_l4s_teams_variant() {
+    let (mut cc, mut stack) = on_known_path(l4s());
+    let bw = cc.max_bw();
+    // An RTT of 40 ms is short enough, because the variant has no limit for the RTT.
+    stack.conn.delivered = 100;
+    stack.conn.delivered_ce = 50;
+    stack.with(|view, window| cc.update_marks(view, window));
+    assert!(cc.marks.eligible);
+    // Alpha was 1. Its new value is 15/16 + 1/16 * 1/2.
+    assert_eq!(cc.marks.alpha, Gain(248));
+    cc.signals.ecn_in_round = true;
+    stack.with(|_, window| cc.adapt_lower_bounds(window));
+    // The cut is 85/256 of alpha: 85 * 248 / 256 = 82.
+    assert_eq!(
+        (cc.bandwidth(), cc.bounds.inflight_lo),
+        (bw, 692 * (256 - 82) / 256)
+    );
+    stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
+    assert_eq!((cc.bandwidth(), cc.bounds.inflight_hi), (bw, 500));
+}
+
+/// A probe of the L4S team's variant ends if at least half of the segments of a sample were marked
+/// (`bbr2_is_inflight_too_high`).
+#[test]
+fn half_of_the_marks_end_a_probe_of_the_l4s_teams_variant() {
+    for (marked, ends) in [(4, false), (5, true)] {
+        let (mut cc, mut stack) = on_known_path(l4s());
+        cc.marks.eligible = true;
+        stack.with(|view, _| cc.start_refill(view, 0));
+        stack.with(|view, window| cc.start_up(view, window, 0));
+        cc.probe.samples = true;
+        stack.conn.rate.delivered = 10;
+        stack.conn.rate.delivered_ce = marked;
+        stack.conn.rate.tx_in_flight = 400;
+        stack.with(|view, window| cc.adapt_upper_bounds(view, window, &acked(10)));
+        assert_eq!(!cc.phase.is_up(), ends, "{marked} of 10");
+        assert_eq!(cc.bounds.inflight_hi == 400, ends);
+    }
+}
+
+/// The L4S team's `bbr2_check_full_bw_reached` compares each sample, also within a round.
+#[test]
+fn a_sample_within_a_round_restarts_the_detection_of_a_full_pipe() {
+    let (mut cc, mut stack) = on_known_path(l4s());
+    cc.full = super::phase::FullPipe::default();
+    cc.phase = Phase::Startup;
+    let mut next = |cc: &mut Bbr3, start, sample| {
+        cc.round.start = start;
+        cc.sample = Bandwidth(sample);
+        stack.with(|view, _| cc.check_full_pipe(view));
+        (cc.full.rounds, cc.full.reached)
+    };
+    assert_eq!(next(&mut cc, true, 1000), (0, false));
+    assert_eq!(next(&mut cc, true, 1249), (1, false));
+    assert_eq!(next(&mut cc, true, 1249), (2, false));
+    assert_eq!(next(&mut cc, false, 1250), (0, false), "grew in the round");
+    for rounds in 1..=3 {
+        assert_eq!(next(&mut cc, true, 1250), (rounds, rounds == 3));
+    }
 }
