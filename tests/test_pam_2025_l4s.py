@@ -153,6 +153,7 @@ def test_the_planned_flows() -> None:
         assert made["path"] == {"rtt": f"{row.rtt_ms}ms"}
         prague, classic = made["flows"]
         assert prague["cc"] == {"name": "prague", "version": "0.7"}
+        assert prague["tcp"] == {"accecn_receiver": "l4s-5.15"}
         assert (prague["count"], classic["count"]) == (row.n_prague, row.n_classic)
         responding = {"name": "bbr3", "ecn_response": True}
         assert classic["cc"] == (responding if row.ecn == "ecnlow" else row.classic)

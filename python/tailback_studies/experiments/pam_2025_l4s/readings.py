@@ -39,8 +39,8 @@ class PamVariant:
 READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
     Reading(
         "delack",
-        "Prague's receiver acknowledges every segment (`delack`)",
-        PamVariant(prague_tcp={"delack": False}),
+        "Prague's receiver delays ACKs as in Linux (`accecn_receiver`)",
+        PamVariant(prague_tcp={"accecn_receiver": "linux"}),
     ),
     Reading(
         "earlier",
@@ -57,6 +57,11 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
         "the path behind the queue adds up to 1 ms, in order (`jitter`)",
         PamVariant(set={"bottleneck.jitter": "1ms"}),
     ),
+    Reading(
+        "unjittered",
+        "hosts do not delay packets at random (`host_jitter`)",
+        PamVariant(set={"host_jitter": "0s"}),
+    ),
 )
 
 
@@ -71,8 +76,7 @@ def made(row: PamRow, variant: PamVariant) -> dict[str, Any]:
     """Return the scenario of a published row with the changes of an alternative."""
     out = points.made(row)
     out["flows"][0]["cc"].update(variant.prague)
-    if variant.prague_tcp:
-        out["flows"][0]["tcp"] = dict(variant.prague_tcp)
+    out["flows"][0]["tcp"].update(variant.prague_tcp)
     for path, value in variant.set.items():
         set_value(out, path, value)
     return out
