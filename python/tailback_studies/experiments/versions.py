@@ -45,8 +45,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 """Rows of the set-up that differ on the kernel engine or exist only there, by name."""
 
 LEAD = (
-    "The publication has figures but no numbers. Therefore this page compares the versions with "
-    "each other, and not with the publication. The command below writes every number to "
+    "The publication has figures but no numbers. Therefore this page only compares the versions "
+    "with each other. The command below writes every number to "
     "`all-cells.csv`."
 )
 

@@ -97,8 +97,8 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 _HEAT = (
     "The figure shows the simulator's errors relative to Linux, in percent. For throughput, it "
     "shows the flow with the largest error, relative to a fair share of the link. For *in order*, "
-    "identical flows are sorted by throughput, and the means of each quarter of the flows are "
-    "compared. Colours show the error divided by its limit. Frames mark errors that exceed the "
+    "identical flows are sorted by throughput and compared by quarters. Colours show the error "
+    "divided by its limit. Frames mark errors that exceed the "
     "limit by more than noise."
 )
 

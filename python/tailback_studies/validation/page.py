@@ -31,8 +31,8 @@ def page(validation: Validation) -> Page:
     """
     facts = _facts(validation)
     lead = (
-        "This page compares the simulator's results with those of the Linux kernel. The kernel "
-        "engine runs the same scenarios in virtual time."
+        "This page compares the simulator with the Linux kernel. The kernel runs the same "
+        "scenarios in virtual time."
     )
     if len(validation.cells) < validation.ran.cells:
         lead += (
@@ -106,11 +106,9 @@ engine, but not the same flows do. Flows that share a queue are slow.
 """
 
 _RUN = """
-The scenario files are `python/tailback_studies/validation/*.toml`. `tailback validate` writes a
-report. In the report's folder, `cells.csv` contains every number, and `goals.csv` contains the
-criteria. Each scenario sets `timer_phase = "0s"`, because all hosts of a guest share one kernel and
-therefore have the same timer ticks. tailback does not repeat stored runs, so you can resume an
-interrupted validation.
+The scenario files are `python/tailback_studies/validation/*.toml`. Each scenario sets
+`timer_phase = "0s"`, because all hosts of a guest share one kernel and therefore have the same
+timer ticks.
 """
 
 

@@ -57,7 +57,7 @@ class Limit:
             f" or {self.absolute:g} {self.unit} (whichever is larger)" if self.absolute else ""
         )
         limit = f"at most {100 * self.relative:g} %{absolute}"
-        return f"{limit} in {100 * self.share:g} % of the scenarios"
+        return f"{limit} in {100 * self.share:g} % of scenarios"
 
 
 MEDIAN = 0.02

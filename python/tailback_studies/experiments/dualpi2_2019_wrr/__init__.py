@@ -43,10 +43,9 @@ EXPERIMENT = Versions(
     setup=(
         (
             "WRR ratio 10 and 15",
-            "both forms of a ratio: N packets of L for one packet of C (counter), or a share for "
-            "C in percent (percent)",
-            "the publication does not state which form it used; its text is consistent with both "
-            "forms",
+            "both forms: N packets of L for one packet of C (counter), or a percentage for C "
+            "(percent)",
+            "the publication does not state the form; its text is consistent with both",
         ),
         ("without overload handling", "`l_drop 100` in every version", "publication"),
         ("baseline", "`dualpi2-2019-02-21`: time-shifted FIFO", "publication"),
