@@ -6,20 +6,25 @@ from __future__ import annotations
 #: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
 #: value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "100 Mbit/s of frames in the direction of the data", "stated: htb's rate"),
+    (
+        "bottleneck",
+        "100 Mbit/s (whole frames count) in the direction of the data",
+        "stated: htb's rate",
+    ),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
     (
         "round-trip time",
-        "10 or 2 ms, half of it is added in each direction, before the queue",
-        "stated: netem on both interfaces of a host; what the virtual machines add (0.1 to "
-        "0.5 ms) is not known",
+        "10 or 2 ms; half of this delay is added in each direction, before the queue",
+        "stated: netem runs on both interfaces of a host. The virtual machines add 0.1 to 0.5 ms; "
+        "the exact delay is unknown",
     ),
     (
         "buffer",
-        "0.5 to 8 BDP: bytes in a FIFO, else int(bytes / 1500) + 1 packets; DualPI2 10,000 packets",
+        "0.5 to 8 BDP: in bytes for the FIFO, int(bytes / 1500) + 1 packets for other queues, and "
+        "10,000 packets for DualPI2",
         "stated",
     ),
-    ("threshold, target", "5 ms at 10 ms, 1 ms at 2 ms", "stated"),
+    ("threshold, target", "5 ms if the RTT is 10 ms, 1 ms if the RTT is 2 ms", "stated"),
     ("FIFO", "`fifo` in bytes", "stated: bfifo"),
     (
         "step queue, FQ",

@@ -78,7 +78,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     Claim(
-        "Fair queueing isolates",
+        "Fair queueing isolates the flows",
         "FQ-CoDel from 1 BDP on, one flow a side: each gets half of the rate, within 5 Mbit/s",
         lambda row: (
             _one_each(row) and row.aqm in ("FQ_Codel", "FQ_Codel_L4S") and row.buffer_bdp >= 1
@@ -86,19 +86,19 @@ CLAIMS: tuple[Claim, ...] = (
         lambda _, cells: abs(_least(cells) - FAIR_MBIT) < APART_MBIT,
     ),
     Claim(
-        "FIFO, 10 flows on each side: Prague takes more",
+        "FIFO, 10 flows on each side: Prague gets more than CUBIC",
         "Prague's flows get more than CUBIC's",
         lambda row: row.aqm == "FIFO" and (row.n_prague, row.n_classic) == (10, 10),
         lambda _, cells: cells["prague_mbit"] > cells["classic_mbit"],
     ),
     Claim(
-        "DualPI2 beside BBRv3 without ECN: BBRv3 takes more",
+        "DualPI2 beside BBRv3 without ECN: BBRv3 gets more than Prague",
         "at 10 ms BBRv3 gets more than Prague, which keeps more than a third of the rate",
         lambda row: row.aqm == "DualPI2" and row.rtt_ms == 10 and _plain(row),
         lambda _, cells: RATE_MBIT / 3 < cells["prague_mbit"] < cells["classic_mbit"],
     ),
     Claim(
-        "CoDel with ECN, 2 ms, 8 BDP: Prague takes more than BBRv3",
+        "CoDel with ECN, 2 ms, 8 BDP: Prague gets more than BBRv3",
         "Prague gets more than BBRv3",
         lambda row: row.aqm == "Codel" and row.rtt_ms == 2 and row.buffer_bdp == 8,
         lambda _, cells: cells["prague_mbit"] > cells["classic_mbit"],

@@ -30,17 +30,17 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
-    "Prague shares a link of 100 Mbit/s with CUBIC, BBR or BBRv3, through nine queues. This page "
-    "compares rates and smoothed round-trip times. After the comparison, sources changed three "
-    "parts of the set-up: Prague's version, BBR's bursts, and the ACKs of Prague's receiver."
+    "Prague shares a link of 100 Mbit/s with CUBIC, BBR or BBRv3, through nine queues. After the "
+    "first comparison, we changed three parts of the set-up because of sources: Prague's version, "
+    "BBR's bursts, and the ACKs of Prague's receiver."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
     "counts as held out, because these rows were used before: for a first comparison, and to try "
-    "other assumptions about the set-up. Three parts of the set-up changed after the comparison, "
-    "each because of sources and without choosing a value by its results. Prague got the version "
-    "that the sources show, BBR the bursts of Linux's TCP, and Prague's receiver the immediate "
-    "ACKs of the L4S team's Linux 5.15. "
+    "other assumptions about the set-up. After the comparison, we changed three parts of the "
+    "set-up. Each change follows from sources, and not from results. Prague now has the version "
+    "that the sources show, BBR sends the bursts of Linux's TCP, and Prague's receiver sends "
+    "immediate ACKs like the L4S team's Linux 5.15. "
     "The other half of the publication's 765 rows is not part of tailback. tailback runs these "
     "rows too, without a published value to compare with."
 )
@@ -52,7 +52,7 @@ def ran(results: Sequence[Results]) -> Facts:
     report."""
     return facts(
         results,
-        deviations=(("the algorithms are those of today's Linux, not those of Linux 5.13 to 6.4"),),
+        deviations=(("the algorithms are those of today's Linux, not of Linux 5.13 to 6.4"),),
     )
 
 
@@ -255,8 +255,9 @@ def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
         columns=3,
     )
     caption = (
-        "Share of the link of each side. On the solid line measured and published share are equal; "
-        "the dashed lines are at the limit for the 90th percentile of the error."
+        "The figure shows each side's share of the link. On the solid line, the measured and the "
+        "published share are equal. The dashed lines show the limit for the 90th percentile of "
+        "the error."
     )
     return [ReportFigure("shares", "Share of the link, by queue", chart, caption, made)]
 

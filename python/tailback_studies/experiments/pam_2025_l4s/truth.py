@@ -64,14 +64,22 @@ def judges(entries: Sequence[PamEntry]) -> list[Judge]:
     found = claims.verdicts(entries)
     if found:
         held = sum(verdict.holds for verdict in found)
-        out.append(_counted("claims of the publication", "every row of a claim", held, len(found)))
+        out.append(
+            _counted(
+                "claims of the publication", "a claim must hold in every row", held, len(found)
+            )
+        )
     for verdict in verdicts(entries):
         columns = RATES if verdict.goal is GOALS[0] else SRTTS
         out.append(judge(verdict, entries, noise(columns)))
     sides = winners(entries)
     if sides:
         held = sum(sides.values())
-        out.append(_counted("side with the larger rate", "the published one", held, len(sides)))
+        out.append(
+            _counted(
+                "side with the larger rate", "the same side as in the publication", held, len(sides)
+            )
+        )
     return out
 
 
