@@ -3,8 +3,8 @@ open questions."""
 
 from __future__ import annotations
 
-#: Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
-#: value.
+# Each row contains a parameter of the set-up, its value in our scenarios, and the source of this
+# value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
@@ -96,8 +96,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
 )
 
-#: Published rows that are not reproduced. Each entry has a description, the number of
-#: rows, and the reason.
+# Published rows that are not reproduced. Each entry has a description, the number of
+# rows, and the reason.
 NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "the rows of BBRv2, with and without L4S",
@@ -108,8 +108,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )
 
-#: Parameters changed after the first comparison with published values. Each row contains a
-#: parameter, its old value, its new value, and the reason.
+# Parameters changed after the first comparison with published values. Each row contains a
+# parameter, its old value, its new value, and the reason.
 CHANGED: tuple[tuple[str, str, str, str], ...] = (
     (
         "condition of the claim on DualPI2 beside BBRv3 without ECN",
@@ -140,8 +140,8 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
     ),
 )
 
-#: Differences without a known cause. Each row contains the question, what was tried, the result,
-#: and the conclusion.
+# Differences without a known cause. Each row contains the question, what was tried, the result,
+# and the conclusion.
 QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
     (
         "DualPI2 beside BBR and BBRv3 at 10 ms",

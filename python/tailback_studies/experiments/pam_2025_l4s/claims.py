@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tailback_studies.experiments.pam_2025_l4s.layout import COLUMNS, RATE_MBIT, PamRow
 from tailback_studies.experiments.pam_2025_l4s.points import PamEntry
 
-#: Values of a published row, by column.
+# Values of a published row, by column.
 Cells = Mapping[str, float]
 
 
@@ -48,10 +48,10 @@ def _least(cells: Cells) -> float:
     return min(cells["prague_mbit"], cells["classic_mbit"])
 
 
-#: The largest rate of a starving side, the fair share, and the largest queue delay that counts as
-#: low.
+# The largest rate of a starving side, the fair share, and the largest queue delay that counts as
+# low.
 STARVED_MBIT, FAIR_MBIT, NEAR_MS = 0.1 * RATE_MBIT, 0.5 * RATE_MBIT, 1.0
-#: Largest difference of a side's rate from the fair share under fair queueing.
+# Largest difference of a side's rate from the fair share under fair queueing.
 APART_MBIT = 0.05 * RATE_MBIT
 
 CLAIMS: tuple[Claim, ...] = (

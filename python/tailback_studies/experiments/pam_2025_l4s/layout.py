@@ -9,15 +9,15 @@ from functools import cache
 from tailback_studies.reproduction.sources import published_rows
 
 RATE_MBIT = 100
-#: Packet size (in bytes) for converting buffers to packets.
+# Packet size (in bytes) for converting buffers to packets.
 PACKET = 1500
-#: Marking threshold or target of all queues in ms, by base round-trip time in ms.
+# Marking threshold or target of all queues in ms, by base round-trip time in ms.
 THRESHOLDS_MS: Mapping[int, int] = {10: 5, 2: 1}
 BUFFERS_BDP = (0.5, 1.0, 2.0, 4.0, 8.0)
-#: The buffer of `--quick`, in BDP.
+# The buffer of `--quick`, in BDP.
 QUICK_BDP = 2.0
-#: Name of each queue in the publication, and its name in our report. The order is the same as in
-#: the table of errors.
+# Name of each queue in the publication, and its name in our report. The order is the same as in
+# the table of errors.
 QUEUES: Mapping[str, str] = {
     "FIFO": "FIFO",
     "single_queue_FQ": "step queue",
@@ -29,15 +29,15 @@ QUEUES: Mapping[str, str] = {
     "FQ_Codel_L4S": "FQ-CoDel, L4S",
     "DualPI2": "DualPI2",
 }
-#: Queues that run with several flows per side.
+# Queues that run with several flows per side.
 QUEUES_OF_MANY = ("FIFO", "single_queue_FQ", "Codel", "FQ_Codel", "FQ_Codel_L4S", "DualPI2")
-#: Numbers of flows of Prague and of CUBIC.
+# Numbers of flows of Prague and of CUBIC.
 MANY = (
     *((1, n) for n in (2, 5, 10, 25)),
     *((n, 1) for n in (2, 5, 10, 25)),
     *((n, n) for n in (2, 5, 10, 25)),
 )
-#: The competitors at 10 ms, each with its use of ECN.
+# The competitors at 10 ms, each with its use of ECN.
 COMPETITORS = (
     ("cubic", "noecn"),
     ("cubic", "ecn"),
@@ -49,12 +49,12 @@ COMPETITORS = (
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 
-#: Columns of a published row: the rates of both sides, and the smoothed RTT of the first flow of
-#: each side.
+# Columns of a published row: the rates of both sides, and the smoothed RTT of the first flow of
+# each side.
 RATES = ("prague_mbit", "classic_mbit")
 SRTTS = ("prague_srtt_ms", "classic_srtt_ms")
 COLUMNS = (*RATES, *SRTTS)
-#: Names of the publication's columns with the mean and the standard deviation over ten trials.
+# Names of the publication's columns with the mean and the standard deviation over ten trials.
 SOURCE_COLUMNS: Mapping[str, tuple[str, str]] = {
     "prague_mbit": ("tput_l4s_mbit", "sd_tput_l4s"),
     "classic_mbit": ("tput_classic_mbit", "sd_tput_classic"),

@@ -21,7 +21,7 @@ from tailback_studies.experiments.pam_2025_l4s.layout import (
 from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario
 
-#: Options of competitors that respond to ECN marks.
+# Options of competitors that respond to ECN marks.
 RESPONDING: Mapping[str, Any] = {"ecn_response": True}
 
 

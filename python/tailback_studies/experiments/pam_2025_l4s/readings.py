@@ -20,7 +20,7 @@ from tailback_studies.reproduction.readings import BASELINE, Reading, before_and
 from tailback_studies.reproduction.shown import size
 from tailback_studies.reproduction.sources import set_value
 
-#: Number of seeds of each published row.
+# Number of seeds of each published row.
 SEEDS = 1
 
 

@@ -19,18 +19,18 @@ from tailback_studies.reproduction import goals
 from tailback_studies.reproduction.goals import ErrorsBelow, ErrorsVerdict
 from tailback_studies.reproduction.judges import Judge, Noise, judge
 
-#: Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
-#: comparison, median and 90th percentile of the publication's standard deviations over trials are
-#: 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of such
-#: a standard deviation.
+# Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
+# comparison, median and 90th percentile of the publication's standard deviations over trials are
+# 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of such
+# a standard deviation.
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
-#: Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
-#: percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. In addition,
-#: the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This difference is 1 to 5 % of
-#: 10 ms.
+# Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
+# percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. In addition,
+# the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This difference is 1 to 5 % of
+# 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
-#: Published rates of two sides count as equal if they differ by fewer than this number of standard
-#: deviations.
+# Published rates of two sides count as equal if they differ by fewer than this number of standard
+# deviations.
 DISTINCT = 2.0
 
 GOALS: tuple[ErrorsBelow[PamEntry], ...] = (
