@@ -119,7 +119,7 @@ def test_another_result_is_named_with_its_values(
     found = tb.verify_bundle(path, progress=False)
     assert (found.damaged, [one.file for one in found.differences]) == ([], [name])
     assert found.differences[0].values[0].startswith("flows.cubic.retransmits: 9")
-    assert "the same engine on the same platform" in found.differences[0].why
+    assert "the engine and the platform are the same" in found.differences[0].why
     printed = tailback("bundle", "--verify", path)
     assert printed.returncode == 1
     assert f"{name}: differs, since" in printed.stdout
@@ -151,8 +151,8 @@ def test_names_that_leave_the_folder_are_rejected(bundle: Path, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ('"10Mbit"', '{ trace = "/etc/passwd" }', "names /etc/passwd, which is not beside it"),
-        ('"10Mbit"', '{ trace = "../x" }', "which is not beside it"),
+        ('"10Mbit"', '{ trace = "/etc/passwd" }', "names /etc/passwd, which is not in the folder"),
+        ('"10Mbit"', '{ trace = "../x" }', "which is not in the folder"),
         ('duration = "2s"', 'duration = "900000s"', "set --max-cpu-s"),
     ],
 )

@@ -209,7 +209,7 @@ def test_a_client_that_dies_goes_on_where_it_was(
     _, said = command.communicate(timeout=60)
     if how is signal.SIGINT:
         assert command.returncode == 130
-        assert said.strip() == "tailback: interrupted; what had finished is kept"
+        assert said.strip() == "tailback: interrupted; the results of finished runs are kept"
     kept = _kept(out)
     assert 5 <= len(kept) < 40
     command = _command(file, cluster, out)

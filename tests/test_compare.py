@@ -172,7 +172,7 @@ def test_a_against_a_with_other_seeds_flags_nothing(tmp_path: Path) -> None:
     assert len(judged) > 60
     assert not any(d.paired for d in differences)
     assert found.flagged() == []
-    assert any("other seeds" in note for note in found.notes())
+    assert any("their seeds differ" in note for note in found.notes())
 
 
 def test_a_change_of_the_queue_is_found(tmp_path: Path) -> None:
@@ -389,7 +389,7 @@ def test_one_run_says_so(tailback: Tailback, scenario: Path) -> None:
     args = ("compare", scenario, "--variant", "base", "--variant", SLOW, "--seeds", "1")
     done = tailback(*args, "--no-report")
     assert done.returncode == 0
-    assert "one run of each point shows nothing about noise" in done.stdout
+    assert "each point has one run, which shows nothing about noise" in done.stdout
     assert "*" not in done.stdout
     refused = tailback(*args, "--no-report", "--fail-if", "delay_ms.mean:+1%")
     assert refused.returncode == 4
@@ -464,7 +464,7 @@ def test_variants_of_a_command_line() -> None:
 @pytest.mark.parametrize(
     ("variants", "said"),
     [
-        (["a"], "1 variant: at least two"),
+        (["a"], "1 variant: a comparison needs at least two"),
         (["a", "a"], "a variant of this name already"),
         (["a", "b:path.rtt"], "use NAME:KEY=VALUE"),
         (["a", "b=1"], "use NAME or NAME:KEY=VALUE"),
@@ -490,7 +490,7 @@ def test_bad_words(tailback: Tailback, scenario: Path, tmp_path: Path) -> None:
     for args, said in (
         ((scenario,), "use --variant"),
         ((tmp_path,), "use the folder of another sweep or run"),
-        ((scenario, scenario, *two), "use one with --variant"),
+        ((scenario, scenario, *two), "use one file with --variant"),
         ((scenario, *two, "--metric", "jian"), 'write "jain"'),
         ((tmp_path / "no", tmp_path / "none"), "no such folder"),
         ((tmp_path, tmp_path), "no results"),
@@ -572,7 +572,7 @@ def test_a_competitor_is_taken_out_by_its_name(tmp_path: Path, tailback: Tailbac
     assert 'flow or source of traffic "rivale" does not exist' in wrong.stderr
     assert 'write "rival"' in wrong.stderr
     battery = tailback("compare", "l4s-battery", "--without", "rival")
-    assert "--without: it is for one scenario file" in battery.stderr
+    assert "--without: needs exactly one scenario file" in battery.stderr
 
 
 def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def test_whose_window_is_the_limit_and_was_never_reduced(results: Path) -> None:
     assert flow["seconds"]["handshake"] == pytest.approx(0.1, abs=0.001)
     assert "never reduced" in said(flow)
     assert link["standing_share"] < 0.1
-    assert "dropped and marked nothing" in said(link)
+    assert "neither dropped nor marked a packet" in said(link)
 
 
 def test_whom_only_marks_hold(results: Path) -> None:
@@ -169,7 +169,7 @@ def test_how_slow_start_ended(results: Path) -> None:
     assert "no segment had been lost" in text
     by_train, text = end(bottleneck=deep)
     assert (by_train["why"], by_train["lost"]) == ("hystart_train", 0)
-    assert "the train of ACKs took half of the least RTT" in text
+    assert "the train of ACKs lasted half of the smallest RTT" in text
 
     far: dict[str, Any] = {"bottleneck": deep, "path": {"rtt": "60ms"}}
     by_css, text = end(**far, flows=[{"cc": {"name": "reno", "slow_start": "hystart++"}}])
@@ -177,7 +177,7 @@ def test_how_slow_start_ended(results: Path) -> None:
     assert "by HyStart++: the RTT of a round rose" in text
     by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
-    assert "by SEARCH: deliveries were a quarter behind" in text
+    assert "by SEARCH: the bytes delivered were a quarter less" in text
     # The buffer overflows just after slow start ends, from packets in flight. `lost` counts these
     # drops, because slow start caused them.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
@@ -262,7 +262,7 @@ def test_a_reduction_that_was_spurious(results: Path) -> None:
     assert undone
     assert undone[0]["reason"] == "timeout"
     assert 3 < undone[0]["time_s"] < 4
-    assert "taken back" in said(got["flows"][0])
+    assert "1 undone" in said(got["flows"][0])
 
 
 def test_whose_bytes_stand_in_a_bloated_buffer(results: Path) -> None:
@@ -328,7 +328,7 @@ def test_why_prague_starves_cubic_in_one_queue(results: Path) -> None:
     assert prague["mark_share"] == pytest.approx(cubic["mark_share"], rel=0.2)
     assert prague["step"] > 0.95
     assert cubic["step"] < 0.72
-    assert "what one yields the other takes" in said(pair)
+    assert "prague takes the capacity that cubic gives up" in said(pair)
 
 
 def test_why_dctcp_gets_a_tenth_under_dualpi2(results: Path) -> None:
@@ -405,7 +405,7 @@ def test_bbr_does_not_give_way_to_losses(results: Path) -> None:
     assert cubic["restored"] < cubic["followed"] / 2
     for pair in got["pairs"]:
         text = said(pair)
-        assert "bbr does not give way to losses" in text
+        assert "bbr does not yield to losses" in text
         assert "bbr answers" not in text
         assert "bbr3 answers" not in text
         assert "each time" not in text
@@ -437,7 +437,7 @@ def test_programs_are_named_and_not_explained(tmp_path: Path) -> None:
     *_, part = got.parts()
     assert part.title == "programs"
     assert part.sentences == [
-        "Programs are not explained, since nothing is recorded inside them: iperf3."
+        "Programs are not explained, since tailback records nothing inside them: iperf3."
     ]
     links = [{"name": "bottleneck", "shares": {"iperf3": 0.25}}]
     told = programs.sentence(programs.of(run.summary, links))
@@ -482,7 +482,7 @@ def test_an_older_run_says_what_is_missing(results: Path, tmp_path: Path) -> Non
     got = explain(StoredRun(folder))
     assert (got.flows, got.links) == ([], [])
     (note,) = got.notes
-    assert "run its scenario again" in note
+    assert "run the scenario again" in note
 
 
 def test_what_is_not_an_account_is_damage(results: Path, tmp_path: Path) -> None:

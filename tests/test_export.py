@@ -323,7 +323,7 @@ def test_what_cannot_be_exported_is_said(tailback: Tailback, tmp_path: Path) -> 
         ((run_id, "--format", "csv", "--results", "elsewhere"), "elsewhere/runs"),
         ((run_id, "--format", "csv", "--interface", "bottleneck.in"), "only for"),
         ((recorded, "--format", "pcapng", "--interface", "bottleneck.im"), "bottleneck.in"),
-        ((recorded, "--format", "pcapng", "--out", inside), "nothing is added"),
+        ((recorded, "--format", "pcapng", "--out", inside), "inside the stored results"),
         ((run_id,), "--format"),
     ):
         done = tailback("export", *args)

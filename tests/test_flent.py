@@ -426,7 +426,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     done = tailback("compare", made.path, "bed.flent.gz")
     assert done.returncode == 0, done.stderr
     assert "5.5" in done.stdout
-    assert "one run of each point shows nothing about noise" in done.stdout
+    assert "each point has one run, which shows nothing about noise" in done.stdout
     page = Path(re.search(r"report: (.*)", done.stdout)[1])  # type: ignore[index]
     assert "bed.flent.gz" in (tmp_path / page).read_text(encoding="utf-8")
     # A data file can also be compared with a whole sweep if the sweep has only one sweep point.

@@ -341,7 +341,7 @@ def test_a_sweep_is_refused_before_it_fills_the_memory(tmp_path: Path) -> None:
         f'duration = "1s"\nbottleneck.rate = {{ steps = [{steps}] }}\n[[flows]]\ncc = "reno"\n'
         f'[sweep]\n"path.rtt" = {[f"{i}us" for i in range(1, 1001)]}\n'
     )
-    with pytest.raises(ScenarioError, match="too many values together"):
+    with pytest.raises(ScenarioError, match="together have too many values"):
         tb.check(scenario)
 
 

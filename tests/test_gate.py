@@ -349,7 +349,10 @@ def test_files_that_are_no_baselines(command: Command, tmp_path: Path, scenario:
         assert (status, said in stderr) == (2, True), stderr
     file.write_text(text, encoding="utf-8")
     for args, said in (
-        ((file, scenario, "--fail-if", "drops:+1"), "drops was not kept\n  use one of run.jain"),
+        (
+            (file, scenario, "--fail-if", "drops:+1"),
+            "the baseline does not have drops\n  use one of run.jain",
+        ),
         ((file,), "nothing to compare it with"),
         ((scenario, file), "the file of a baseline comes first"),
         ((file, scenario, "--variant", "baseline"), 'variant "baseline"'),

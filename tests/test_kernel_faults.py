@@ -199,7 +199,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
         shown, said = ours.communicate(timeout=20)
         assert ours.returncode == 130
         assert shown == ""
-        assert said.strip() == "tailback: interrupted; what had finished is kept"
+        assert said.strip() == "tailback: interrupted; the results of finished runs are kept"
     assert guests(tmp_path) == []
     assert leftovers(tmp_path / "results") == []
     assert set(Path("/tmp").glob("tailback-*")) == before

@@ -312,7 +312,7 @@ def run_without(
 def test_what_a_machine_lacks_is_said_and_recorded(programs: Path, tmp_path: Path) -> None:
     done = run_without(programs, tmp_path, ["landlock"])
     assert done.returncode == 0, done.stderr
-    assert "warning: this machine does not give guests Landlock (Function not" in done.stderr
+    assert "warning: this machine does not support Landlock (Function not" in done.stderr
     [manifest] = tmp_path.glob("results/runs/*/manifest.json")
     assert '"landlock": "Function not implemented"' in manifest.read_text(encoding="utf-8")
 

@@ -142,7 +142,7 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     assert difference.ci95 is not None
     assert point.answer(tuned.plan.goals[0]) == "better"
     assert point.answer(tuned.plan.goals[1]) == "worse"
-    assert "on seeds 3 to 6, which the search did not see" in tuned.verdict()[0]
+    assert "on seeds 3 to 6, which the search did not use" in tuned.verdict()[0]
 
 
 def test_each_point_is_a_scenario_with_the_runs_of_the_search(tuned: Tuned) -> None:
@@ -181,7 +181,7 @@ def test_a_bound_holds(tuned: Tuned, tmp_path: Path) -> None:
     assert any(point.tried.measured.value("delay_ms.mean") > 8 for point in tuned.front)
     none = tailback.tune(TOY, **ASKED, subject_to=["utilisation>=2"], out=tmp_path)
     assert none.front == []
-    assert none.verdict() == ["no candidate holds utilisation>=2 (of 12 measured)"]
+    assert none.verdict() == ["none of the 12 measured candidates meets utilisation>=2"]
 
 
 def test_one_goal_has_one_best(tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_the_command_shows_the_front(tailback: Tailback, tmp_path: Path) -> None
     done = tailback(*asked)
     assert done.returncode == 0, done.stderr
     assert "limit" in done.stdout.splitlines()[1]
-    assert "on seeds 2 to 3, which the search did not see, against the defaults:" in done.stdout
+    assert "on seeds 2 to 3, which the search did not use, compared with" in done.stdout
     assert "12 candidates, " in done.stderr
     pages = list((tmp_path / "results/tunings").glob("*/index.html"))
     assert len(pages) == 1
@@ -399,10 +399,12 @@ def test_what_is_open_is_not_called_no_worse() -> None:
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer
         assert point.answer(used) == ("same" if seeds == 6 else "open")
-    assert _point([10.0] * 3, [29.2] * 3).why_open(delay) == "3 unseen seeds cannot tell, 6 could"
-    assert _point([10.0], [29.2]).why_open(delay) == "1 unseen seed cannot tell, 6 could"
+    assert (
+        _point([10.0] * 3, [29.2] * 3).why_open(delay) == "3 unseen seeds are too few, 6 are enough"
+    )
+    assert _point([10.0], [29.2]).why_open(delay) == "1 unseen seed is too few, 6 are enough"
     noise = _point([10.0, 11.0, 12.0], [11.0, 11.0, 11.5])
-    assert noise.why_open(delay) == "the 95 % interval of the difference has 0 in it"
+    assert noise.why_open(delay) == "the 95 % interval of the difference contains 0"
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).answer(delay) == "better"
     both = (delay, used)
     assert _point([10.0] * 6, [29.2] * 6).standing(both) == "worse"
@@ -422,16 +424,16 @@ def test_the_verdict_says_why_it_is_open(tmp_path: Path) -> None:
     assert said["counts"]["open"] == compared
     assert sum(said["counts"].values()) == compared
     verdict = found.verdict()
-    assert verdict[0].startswith("on seed 3, which the search did not see")
+    assert verdict[0].startswith("on seed 3, which the search did not use")
     assert f"of {compared} points, 0 better in every goal, 0 better in one" in verdict[1]
     assert verdict[1].endswith(f", {compared} open")
     assert verdict[2] == (
-        "open in delay_ms.mean and utilisation: 1 unseen seed cannot tell, 6 could"
+        "open in delay_ms.mean and utilisation: 1 unseen seed is too few, 6 are enough"
     )
     assert verdict[3].endswith(", open)")
     for point in said["front"]:
         assert point["difference"]["utilisation"]["why_open"] == (
-            "1 unseen seed cannot tell, 6 could"
+            "1 unseen seed is too few, 6 are enough"
         )
     heads, _ = page.rows(found)
     assert "delay_ms.mean, search" in heads
@@ -445,12 +447,12 @@ def test_a_front_that_is_compared_in_part_says_so(tuned: Tuned) -> None:
     front = [p if i in taken else replace(p, unseen=None) for i, p in enumerate(front)]
     made = replace(tuned, front=front)
     assert made.verdict()[1] == (
-        "12 of 16 points of the front are compared, spread along it (at most 12 of a front are); "
-        "the others have a dash"
+        "12 of the 16 points on the front were compared (at most 12, spread along the front); "
+        "the other points have a dash"
     )
     assert made.to_dict()["compared"] == 12
     lost = replace(tuned, front=[replace(one, unseen=None)])
-    assert lost.verdict()[1:] == ["1 could not be measured there"]
+    assert lost.verdict()[1:] == ["1 could not be measured with these seeds"]
     assert tuned.left_out() == []
 
 

@@ -94,7 +94,7 @@ def gunzip(data: bytes, path: Path, *, limit: int = MAX_BYTES) -> bytes:
         what = "damaged gzip data" if data.startswith(b"\x1f\x8b") else "not gzip data"
         raise InputError(f"{line(path)}: {what}; name a gzip file that is complete") from None
     raise InputError(
-        f"{line(path)}: more than {MAX_MEMBERS} gzip members; compress it again as one"
+        f"{line(path)}: more than {MAX_MEMBERS} gzip members; compress the file again as one member"
     )
 
 

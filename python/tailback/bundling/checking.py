@@ -105,8 +105,8 @@ def verify_bundle(
     files = _unpacked(path)
     if contents.ABOUT not in files or contents.SCENARIO not in files:
         raise InputError(
-            f"{foreign.line(path)}: no bundle, since {contents.ABOUT} or {contents.SCENARIO} is "
-            "missing; name a file that `tailback bundle` wrote"
+            f"{foreign.line(path)}: not a bundle, because {contents.ABOUT} or {contents.SCENARIO} "
+            "is missing; name a file that `tailback bundle` wrote"
         )
     about = AboutBundle.of(foreign.parse_json(files[contents.ABOUT], Path(contents.ABOUT)))
     damaged = [
@@ -307,7 +307,7 @@ def _why(about: AboutBundle, version: str) -> str:
         return f"the engine is {version} here, and was {about.engine_version}"
     if about.platform != _platform():
         return f"the same engine on {_platform()}, and it was {about.platform}"
-    return "the same engine on the same platform: please report it"
+    return "the engine and the platform are the same: please report this difference"
 
 
 def _platform() -> str:

@@ -62,8 +62,8 @@ class AboutBundle:
         names = set(cls.__dataclass_fields__)
         if not isinstance(found, dict) or set(found) != names or found["format"] != FORMAT:
             raise InputError(
-                f"{ABOUT}: not of this version of tailback; verify the bundle with the version "
-                "that its requirements.txt names"
+                f"{ABOUT}: written by another version of tailback; verify the bundle with the "
+                "version that its requirements.txt names"
             )
         texts = ("title", "engine", "engine_version", "sweep", "python", "platform")
         files = found["files"]
@@ -141,6 +141,6 @@ def refuse_outside(text: bytes, overrides: list[str]) -> None:
     found = outside(text, overrides)
     if found is not None:
         raise InputError(
-            f"the scenario names {line(found)}, which is not beside it; move the file into the "
-            "folder of the scenario"
+            f"the scenario names {line(found)}, which is not in the folder of the scenario; move "
+            "the file into the folder of the scenario"
         )

@@ -95,12 +95,12 @@ def refuse_foreign_code(loaded: _native.Scenario) -> None:
     """Raise `InputError` for a scenario with plugins or programs."""
     if loaded.plugins:
         raise InputError(
-            "the scenario has plugins, which a bundle does not carry; remove with, or publish the "
-            "folder of the plugin"
+            "the scenario has plugins, which a bundle cannot contain; remove the key with, or "
+            "publish the folder of the plugin"
         )
     if loaded.runs_programs:
         raise InputError(
-            "the scenario has programs, which a bundle does not carry; remove [[programs]]"
+            "the scenario has programs, which a bundle cannot contain; remove [[programs]]"
         )
 
 

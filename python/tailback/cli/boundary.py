@@ -68,7 +68,7 @@ def _said(error: BaseException) -> int:
         case KeyboardInterrupt() | click.exceptions.Abort():
             # Hide errors of destructors, because the interrupt may have left incomplete objects.
             sys.unraisablehook = lambda _: None
-            terminal.note("interrupted; what had finished is kept")
+            terminal.note("interrupted; the results of finished runs are kept")
             return INTERRUPTED
         case click.ClickException():
             complaints.error(complaints.of_click(error))

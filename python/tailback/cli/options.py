@@ -45,7 +45,8 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run a scenario's programs even if this machine does not support the full sandbox.",
+    help="Run the [[programs]] of a scenario even if this machine supports only parts of the "
+    "sandbox.",
 )
 
 
@@ -171,21 +172,25 @@ def _seeds_option(text: str) -> Callable[..., Any]:
     return click.option("--seeds", type=count_type, metavar="N", help=text)
 
 
-SEEDS_HELP = "Number of seeds for each sweep point [default: the number in FILE, or 1]."
+SEEDS_HELP = (
+    "Number of seeds for each sweep point; each seed is one run [default: the number that the "
+    "scenario sets, or 1]."
+)
 seeds_option = _seeds_option(SEEDS_HELP)
 _auto_seeds_option = click.option(
     "--seeds",
     type=_Seeds(),
     metavar="N|auto[:MAX]",
-    help="Number of seeds for each sweep point [default: the number in FILE, or 10]. auto starts "
-    "with 10 seeds and doubles their number until the result of --fail-if is clear, up to MAX "
-    "[default of MAX: 80].",
+    help="Number of seeds for each sweep point; each seed is one run [default: the number that the "
+    "scenario sets, or 10]. With auto, tailback starts with 10 seeds and doubles the number of "
+    "seeds until the result of --fail-if is clear. It never uses more than MAX seeds [default of "
+    "MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs",
     type=count_type,
     metavar="N",
-    help="Number of parallel runs [default: one for each core].",
+    help="Number of runs to execute in parallel [default: the number of cores].",
 )
 _cores_option = click.option(
     "--cores",
@@ -193,21 +198,22 @@ _cores_option = click.option(
     default=1,
     metavar="N",
     help=(
-        "Number of cores for each run of the simulator [default: 1]. A run uses several cores only "
-        "if links with a delay divide its network into parts. The results do not depend on N."
+        "Number of cores that each run of the simulator may use [default: 1]. A run can use "
+        "several cores only if links that have a delay divide its network into parts. N does not "
+        "change the results."
     ),
 )
 out_option = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of results [default: results].",
+    help="Folder in which tailback stores results [default: results].",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 _read_only_option = click.option(
     "--read-only",
     is_flag=True,
-    help="Show stored results only, without running or writing anything.",
+    help="Show only results that are already stored. Run nothing and write nothing.",
 )
 _pdf_option = click.option("--pdf", is_flag=True, help="Also write the report as PDF.")
 

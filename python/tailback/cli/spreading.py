@@ -22,22 +22,25 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
         "--cluster",
         metavar="ADDRESS",
         help=(
-            "Run on a Dask cluster. ADDRESS is the scheduler's address (tcp://HOST:PORT), or "
-            "the file to which the scheduler writes its address."
+            "Execute the runs on a Dask cluster. ADDRESS is the address of Dask's scheduler "
+            "(tcp://HOST:PORT), or the path of Dask's scheduler file."
         ),
     )
     @click.option(
         "--shard",
         "part",
         metavar="I/N|auto[/N]",
-        help="Divide the runs into N parts of about equal cost, and run only part I. With auto, "
-        "tailback reads I and N from the environment variables of a job array (Slurm, AWS Batch or "
-        "Kubernetes). `tailback merge` joins the results.",
+        help="Divide the runs into N parts that need about the same CPU time, and execute only "
+        "part I. With auto, tailback reads I and N from the environment variables of a job array "
+        "(Slurm, AWS Batch or Kubernetes). `tailback merge` joins the results.",
     )
     @functools.wraps(command)
     def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:
         if cluster is not None and part is not None:
-            raise InputError("--cluster and --shard: a cluster deals out by itself; expected one")
+            raise InputError(
+                "--cluster and --shard: a cluster divides the runs itself; expected "
+                "only one of them"
+            )
         if cluster is not None:
             from tailback.running.cluster import on_cluster
 

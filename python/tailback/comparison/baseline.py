@@ -146,8 +146,8 @@ def read(path: Path) -> VariantResults:
         fault = next(_short(document["points"]), None)
     if fault is not None:
         raise InputError(
-            f"{foreign.line(path)}: {fault} is not what a baseline has there; "
-            "write it again with `tailback baseline`"
+            f"{foreign.line(path)}: {fault} is not valid in a baseline; write the file again with "
+            "`tailback baseline`"
         )
     _refuse_values_of_one(document["points"], path)
     for twice in _twice(document["points"]):

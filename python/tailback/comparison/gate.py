@@ -280,7 +280,7 @@ def _cases(comparison: Comparison, threshold: Threshold) -> list[_Case]:
     if not cases:
         raise InputError(
             f"--fail-if {threshold.text}: {base.name} has no {threshold.quantity} to compare a "
-            "variant with; choose a quantity that it has"
+            "variant with; choose a quantity that both have"
         )
     return cases
 

@@ -311,7 +311,7 @@ class Comparison:
                     "numbers"
                 )
             else:
-                reason = "they have other seeds"
+                reason = "their seeds differ"
             pair = f"{column.name} and {self.baseline.name}"
             notes.append(f"{pair}: compared unpaired (Welch), since {reason}")
         for column in self.others:
@@ -333,8 +333,8 @@ class Comparison:
             several = [one for one in found if one.n > 1 and one.mean is not None]
             if several and not any(has_spread(one) for one in several):
                 notes.append(
-                    f"{column.name}: every seed gave the same numbers; several such runs are no "
-                    "more evidence than one"
+                    f"{column.name}: every seed gave the same numbers, so several runs show no "
+                    "more than one run"
                 )
         notes += self._matched_by_order()
         if any(not d.complete for cell in self.cells for d in cell.differences.values()):
@@ -343,7 +343,10 @@ class Comparison:
                 "which both variants have the value; > is a lower bound of the mean over all seeds"
             )
         if self.most_runs < 2:
-            notes.append("one run of each point shows nothing about noise: nothing can be flagged")
+            notes.append(
+                "each point has one run, which shows nothing about noise: no difference "
+                "can be flagged"
+            )
         return notes
 
     def _unequal_times(self) -> Iterator[str]:

@@ -85,8 +85,8 @@ def run_variants(
             options = replace(options, seeds=kept_baseline.most_seeds(base))
     elif len(variants) < 2:
         raise InputError(
-            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: at least two are "
-            "compared; add another, such as --variant base for the unchanged file"
+            f"{len(variants)} variant{'s' if len(variants) != 1 else ''}: a comparison needs at "
+            "least two; add another, such as --variant base for the unchanged file"
         )
     wanted = select(metrics)
     for variant in variants:

@@ -108,8 +108,8 @@ def _refuse_many_points(
     if len(planned) > 1:
         hint = f", e.g. {results.points[0].path}" if results.points else ""
         raise InputError(
-            f"{source}: {len(planned)} points, and measured data is compared with one; "
-            f"expected the folder of a run{hint} or of a sweep of one point"
+            f"{source}: {len(planned)} points, but measured data can be compared with only one "
+            f"point; expected the folder of a run{hint} or of a sweep of one point"
         )
     if not results.points:
         raise InputError(f"{source}: no run of this sweep is stored; run its scenario again")
@@ -131,5 +131,5 @@ def _names(opened: Sequence[Results]) -> list[str]:
             return labels
     labels = [r.id for r in opened]
     if len(set(labels)) < len(labels):
-        raise InputError("the same sweep, run or file twice; expected different ones")
+        raise InputError("the same sweep, run or file is given twice; expected different ones")
     return labels

@@ -41,8 +41,8 @@ def suite_and_subject(
     written = stored.scenario(still, manifest["seed"])
     if written is None:
         raise InputError(
-            f"the options of {name} cannot be read from what is stored; run: "
-            f"tailback evaluate {suite} {name}"
+            f"the options of {name} cannot be read from the stored run; run: tailback evaluate "
+            f"{suite} {name}"
         )
     table = tomllib.loads(written)
     if kind == "flow":

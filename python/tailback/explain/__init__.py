@@ -38,7 +38,7 @@ from tailback.store import changes, layout
 from tailback.store.run_folder import StoredRun
 
 OLD = (
-    "this run was stored by a version that did not record what its flows waited for; run its "
+    "a version of tailback that did not record what flows wait for wrote this run; run the "
     "scenario again"
 )
 PAIRS = 6
@@ -166,9 +166,9 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
     frame = over_time.of(run) if series else None
     if series and frame is None:
         notes.append(
-            "no series was recorded: the state of the AQM over time, and which flow had the lead "
-            "at which times, are missing; "
-            'run with record.series = "interval" to have them'
+            "no time series were recorded, so the state of the AQM over time, and the times at "
+            "which each flow was faster, are not known; "
+            'run the scenario with record.series = "interval"'
         )
     length = summary["duration_s"]
     known = summary["queues"].values()
@@ -187,8 +187,8 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         sender["sentences"] = flows.sentences(sender, summary["warmup_s"])
     if not recorded["watched"]:
         notes.append(
-            "packets were not captured: which flows filled the queue, and causes of drops and "
-            "marks, are missing; run with record.captures = true to have them"
+            "packets were not captured, so the flows that filled the queue and the causes of drops "
+            "and marks are not known; run the scenario with record.captures = true"
         )
     notes += _coarse(senders)
     if series:
@@ -222,16 +222,17 @@ def _coarse(senders: list[dict[str, Any]]) -> list[str]:
     if not every:
         return []
     how = (
-        "of two samples, so several changes between them count as one, and the congestion "
-        "control's own changes look the same; "
-        'record.series = "acks" looks after every ACK'
+        "between samples, so several changes between two samples count as one, and reductions by "
+        "the congestion control itself look the same; "
+        'record.series = "acks" takes a sample after every ACK'
         if max(every) > 0
-        else "after every ACK"
+        else "between samples, which tailback takes after every ACK"
     )
     return [
-        "Linux tells no more than its tcp_info: times of the receive window, the send buffer and "
-        "no data are its own (chrono); recovery is the share of samples in that state; window and "
-        f"pacing are not distinguished; reductions are differences {how}"
+        "these numbers come from Linux's tcp_info: Linux itself measures the times of the receive "
+        "window, the send buffer and no data (chrono); the time of recovery is the share of "
+        "samples in that state; window and pacing are not distinguished; reductions are "
+        f"differences {how}"
     ]
 
 

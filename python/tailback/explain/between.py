@@ -68,9 +68,9 @@ def sentences(pair: dict[str, Any]) -> list[str]:
     out = []
     ratio = pair["throughput_ratio"]
     if ratio is None or ratio < UNLIKE:
-        out.append(f"{first} and {other} got about the same.")
+        out.append(f"{first} and {other} had about the same throughput.")
     else:
-        out.append(f"{first} got {ratio:.3g} times what {other} got.")
+        out.append(f"{first} had {ratio:.3g} times the throughput of {other}.")
     heard_of = [a for a in pair["answers"] if a["step"] is not None]
     told = [a for a in heard_of if not a["modelled"]]
     for answer in heard_of:
@@ -79,15 +79,15 @@ def sentences(pair: dict[str, Any]) -> list[str]:
         share = answer["mark_share"] if signal == "marks" else answer["drop_share"]
         heard = f" ({words.percent(share)} of its packets)" if share else ""
         if answer["modelled"]:
-            model = "its window is that of its model of the path"
+            model = "a model of the path sets its window"
             out.append(
-                f"{answer['name']} does not give way to {signal}{heard}: {model}, and is restored "
-                "after recovery."
+                f"{answer['name']} does not yield to {signal}{heard}: {model}, and the window is "
+                "restored after recovery."
                 if answer["restored"]
                 else f"{answer['name']} sees {signal}{heard}: {model}, and there is no fixed step."
             )
             continue
-        floor = ", the least there is" if answer["to"] <= FLOOR else ""
+        floor = ", the smallest window" if answer["to"] <= FLOOR else ""
         out.append(
             f"{answer['name']} multiplies its window by {answer['step']:.2f} on {signal}{heard}"
             f"{often}, to {answer['to']:.0f} segments{floor}."
@@ -97,27 +97,28 @@ def sentences(pair: dict[str, Any]) -> list[str]:
         shares = [x["mark_share"] or 0.0 for x in told]
         if ratio and ratio >= UNLIKE and a["step"] - b["step"] > DECISIVE:
             out.append(
-                f"Both get the same signals, and {b['name']} gives up "
-                f"{words.percent(1 - b['step'])} of its window each time, {a['name']} "
-                f"{words.percent(1 - a['step'])}: what one yields the other takes."
+                f"Both get the same signals. {b['name']} gives up {words.percent(1 - b['step'])} "
+                f"of its window each time, and {a['name']} gives up "
+                f"{words.percent(1 - a['step'])}: {a['name']} takes the capacity that {b['name']} "
+                "gives up."
                 if shares[1] * 4 > shares[0]
-                else f"{b['name']} gives up {words.percent(1 - b['step'])} each time, {a['name']} "
-                f"{words.percent(1 - a['step'])}."
+                else f"{b['name']} gives up {words.percent(1 - b['step'])} of its window each "
+                f"time, and {a['name']} gives up {words.percent(1 - a['step'])}."
             )
     if pair["turns"]:
         lead = pair["lead"]
         kind = "There are two states" if pair["states"] else "They take turns"
         parts = [f"{name} for {words.percent(share)}" for name, share in lead["shares"].items()]
         out.append(
-            f"{kind}: at least twice the other's rate had {words.listed(parts)} of "
-            f"{lead['seconds']} seconds, neither for {words.percent(lead['neither'])}; the lead "
-            f"changed {lead['changes']} times, and half of the spells lasted "
-            f"{lead['median_spell_s']:.0f} s or less."
+            f"{kind}. A flow leads while its rate is at least twice the other's. Of "
+            f"{lead['seconds']} seconds, the leader was {words.listed(parts)}, and no flow led for "
+            f"{words.percent(lead['neither'])}. The lead changed {lead['changes']} times, and half "
+            f"of the leads lasted {lead['median_spell_s']:.0f} s or less."
         )
         waits = pair["timer_shares"]
         if min(waits) >= STATES:
             out.append(
-                f"While one waits for a timer, the other has the link: {first} waited "
+                f"While one flow waits for a timer, the other flow uses the link: {first} waited "
                 f"{words.percent(waits[0])} of its time, {other} {words.percent(waits[1])}."
             )
     return out

@@ -80,17 +80,17 @@ def modelled(flow: dict[str, Any]) -> list[str]:
     if not followed:
         return []
     back = (
-        f"to {100 * reductions.WHOLE:.0f} % or more of it in {restored} of {followed} cases at "
-        "the next reduction"
+        f"to {100 * reductions.WHOLE:.0f} % or more of its earlier size in {restored} of "
+        f"{followed} cases, before the next reduction"
     )
     if flow["cc"] in words.HEEDLESS and restored * 2 > followed:
         return [
-            "It does not give way to losses: its window is that of its model of the path, and is "
+            "It does not yield to losses: a model of the path sets its window, and the window is "
             f"restored after recovery ({back})."
         ]
     return [
-        f"Its window is that of its model of the path: a loss has no step of its own, and was "
-        f"followed by a return {back}."
+        "A model of the path sets its window, so a loss does not reduce the window by a fixed "
+        f"factor. After losses, the window returned {back}."
     ]
 
 

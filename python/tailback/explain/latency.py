@@ -62,14 +62,14 @@ def _sentences(source: dict[str, Any]) -> list[str]:
                 f"{longest}."
             )
         else:
-            out.append("It had no stall.")
+            out.append("It never stalled.")
     if pages := source["page_load_ms"]:
         out.append(f"{words.count(pages['n'], 'page')} loaded, each in {_spread(pages)}.")
     if rpm := source["responsiveness"]:
         out += _responsiveness(rpm)
     one_way = source["one_way_delay_ms"]
     if one_way["p50"] is not None:
-        out.append(f"One way, over the whole route, datagrams took {_spread(one_way)}.")
+        out.append(f"From the sender to the receiver, datagrams took {_spread(one_way)}.")
     return out
 
 

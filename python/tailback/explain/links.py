@@ -149,9 +149,9 @@ def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
         )
     elif link["queue"] is not None:
         always = (
-            f"the least delay within {words.seconds(link['window_s'])} was "
+            f"the smallest delay in each {words.seconds(link['window_s'])} was "
             f"{words.seconds(standing / 1e3)} on average ({words.percent(link['standing_share'])} "
-            "of it)"
+            "of the mean delay)"
         )
         verdict = {
             "standing": "a standing queue",
@@ -164,9 +164,9 @@ def sentences(link: dict[str, Any], warmup_s: float) -> list[str]:
     shown = [(name, share) for name, share in link["shares"].items() if share >= SEEN][:5]
     if shown and link["queue"] not in (None, "none"):
         parts = [f"{name} {words.percent(share)}" for name, share in shown]
-        out.append(f"Whose bytes waited in it: {words.listed(parts)}.")
+        out.append(f"Bytes that waited in it, by flow: {words.listed(parts)}.")
     if not link["events"] and link["packets"]:
-        out.append("It dropped and marked nothing.")
+        out.append("It neither dropped nor marked a packet.")
     for event in link["events"]:
         out.append(_event(event, warmup_s))
     out += [_state(state) for state in link["state"] if not state["grows"]][:SHOWN]
@@ -182,7 +182,8 @@ def _state(state: dict[str, Any]) -> str:
     quarters = ", ".join(map(show, state["quarters"]))
     return (
         f"State {name.removesuffix('_ns')}: {show(state['mean'])} on average, from "
-        f"{show(state['min'])} to {show(state['max'])}; by quarters of the time {quarters}."
+        f"{show(state['min'])} to {show(state['max'])}; in the four quarters of the time: "
+        f"{quarters}."
     )
 
 

@@ -9,7 +9,7 @@ from tailback.base.foreign import line
 from tailback.base.names import unknown
 from tailback.explain import words
 
-WHY = "nothing is recorded inside them"
+WHY = "tailback records nothing inside them"
 
 
 def of(summary: dict[str, Any], links: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -101,7 +101,7 @@ def sentences(reductions: dict[str, Any], kernel: bool) -> list[str]:
         if reductions["before_warmup"]
         else ""
     )
-    undone = f"; {reductions['undone']} taken back" if reductions["undone"] else ""
+    undone = f"; {reductions['undone']} undone" if reductions["undone"] else ""
     out.append(
         f"Its window was reduced {words.count(reductions['count'], 'time')}{before}{undone}."
     )

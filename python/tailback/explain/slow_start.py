@@ -14,18 +14,21 @@ UNTOLD = "untold"
 occurred."""
 
 WHY = words.REASONS | {
-    "hystart_delay": "HyStart: the RTT of a round rose by an eighth (4 to 16 ms)",
-    "hystart_train": "HyStart: the train of ACKs took half of the least RTT",
+    "hystart_delay": "HyStart: the RTT of a round rose by an eighth (at least 4 ms, at most 16 ms)",
+    "hystart_train": "HyStart: the train of ACKs lasted half of the smallest RTT",
     "hystart++": (
-        "HyStart++: the RTT of a round rose by an eighth (4 to 16 ms), and stayed there for five"
+        "HyStart++: the RTT of a round rose by an eighth (at least 4 ms, at most 16 ms), and "
+        "stayed at this value for five rounds"
     ),
-    "search": "SEARCH: deliveries were a quarter behind what was sent a round trip before",
-    "full_pipe": "its model: three rounds without a rate that is a quarter higher",
-    "too_much": "its model: losses or marks say that less fits",
-    "threshold": "the threshold that it began with (initial_ssthresh, or what its host remembered)",
-    "own": "the congestion control's own choice, which it does not explain",
-    UNTOLD: "the congestion control's own choice (for example, HyStart): no loss and no mark was "
-    "seen",
+    "search": "SEARCH: the bytes delivered were a quarter less than the bytes sent one round trip "
+    "before",
+    "full_pipe": "its model of the path: the delivery rate did not grow by a quarter in three "
+    "rounds",
+    "too_much": "its model of the path: losses or marks showed that too much data was in flight",
+    "threshold": "its initial threshold (initial_ssthresh, or a value that its host had saved)",
+    "own": "a decision of the congestion control, which reports no reason",
+    UNTOLD: "a decision of the congestion control (for example, HyStart): no loss and no mark "
+    "occurred",
 }
 """The reason why slow start ended, as text."""
 

@@ -89,7 +89,10 @@ def build(
     if origin is not None and release is not None:
         raise InputError("--source and --release: both name a kernel; remove one of them")
     if with_patch and origin is None:
-        raise InputError("--with-patch is for --source, Debian's has it; remove --with-patch")
+        raise InputError(
+            "--with-patch is only for --source, because tailback always patches "
+            "Debian's source; remove --with-patch"
+        )
     suites = releases.suites(release) if release is not None else releases.NEWEST_SUITES
     beside = release is not None and release != releases.NEWEST
     built.check(programs)

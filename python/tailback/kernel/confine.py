@@ -106,8 +106,8 @@ class Walls:
         if not self.lacks:
             return None
         return (
-            f"this machine does not give guests {self.lacks}: a malicious module could reach more "
-            "of it than its run; docs/concepts/kernel.md explains what"
+            f"this machine does not support {self.lacks} for guests, so a malicious module could "
+            "access more than its own run; docs/concepts/isolation.md describes the sandbox"
         )
 
 

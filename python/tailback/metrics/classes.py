@@ -20,8 +20,8 @@ def _ratio(quantity: str) -> Metric:
 
     word = quantity.partition("_")[0]
     doc = (
-        f"Mean {word} of the first class with TCP flows, divided by the mean {word} of the second "
-        "such class."
+        f"Mean {word} of the first class that has TCP flows, divided by the mean {word} of the "
+        "second class that has TCP flows."
     )
     return Metric(f"class_{word}_ratio", "run", "", doc, value, "intervals")
 

@@ -39,7 +39,7 @@ def _metric(name: str, quantity: Metric, words: str) -> Metric:
         f"harm.{name}",
         "flow",
         "",
-        f"Harm by a competitor to {words}.",
+        f"Harm that a competitor does to {words}.",
         _of_one,
         quantity.weight,
         least=None,

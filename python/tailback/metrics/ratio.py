@@ -45,8 +45,8 @@ METRICS = (
         "run",
         "",
         "Mean throughput of the first group of flows divided by the mean throughput of the second "
-        "group. Copies of one flow, such as cubic/1 and cubic/2, form a group. Without two groups "
-        "of flows, each program counts as a group.",
+        "group. Copies of one flow, such as cubic/1 and cubic/2, form a group. If the run does not "
+        "have two groups of flows, each program counts as a group.",
         _first_two,
         "flows",
     ),

@@ -55,8 +55,8 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            "Mean completion time of requests, from connect to last byte. Only requests in the "
-            f"size bin that ends at {name} count.",
+            f"Mean completion time of the requests in the bin of sizes up to {name}, from connect "
+            "to last byte.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
@@ -69,9 +69,8 @@ METRICS = (
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"{which} of the normalised completion time of requests in the size bin that ends at "
-            f"{name}. A request's value is its ideal time (size / link rate + 2 RTT), divided by "
-            "its completion time.",
+            f"{which} of ideal time / completion time, over the requests in the bin of sizes up to "
+            f"{name}. The ideal time of a request is size / link rate + 2 RTT.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,

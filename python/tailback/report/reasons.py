@@ -129,7 +129,7 @@ def _times(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         reasons = words.KERNEL_REASONS if flow["told_by_kernel"] else words.REASONS
         row.append(reasons[groups[0]["reason"]] if groups else None)
         rows.append(row)
-    caption = "Shares of the measured time in which a flow was held back by each."
+    caption = "Shares of the measured time in which a flow was held back by each cause."
     return Table("limits", "What held each flow back, in numbers", columns, rows, caption, facts)
 
 
@@ -139,7 +139,7 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
     columns = [
         *left(*(["point"] if several else []), "link", "queue"),
         Column("mean delay", ".3g", unit="ms"),
-        Column("least in 100 ms", ".3g", unit="ms"),
+        Column("smallest in 100 ms", ".3g", unit="ms"),
         Column("of the mean", ".1f", unit="%"),
         *left("whose bytes"),
     ]
@@ -153,8 +153,8 @@ def _queues(known: Sequence[tuple[Run, Explanation]], facts: Facts) -> Table:
         row.append(", ".join(f"{name} {words.percent(value)}" for name, value in most) or None)
         rows.append(row)
     caption = (
-        "Least in 100 ms: the least delay within each 100 ms, on average. "
-        "Whose bytes: length times time in the queue, by flow."
+        "Smallest in 100 ms: the mean of the smallest delays in each 100 ms. Whose bytes: share of "
+        "each flow in the bytes that waited, weighted by their time in the queue."
     )
     return Table("queues", "What made the queues", columns, rows, caption, facts)
 

@@ -79,9 +79,10 @@ def _report(tuning: Tuned) -> Report:
             "front",
             "Candidates and front",
             charts.fronts(tuning),
-            "Small: all candidates, on the seeds of the search; dashed: their front. Large, with "
-            f"95 % intervals: the front and the defaults on {tuning.unseen_text}, which the "
-            "search did not use. A number that would cover another one is left out.",
+            "Small dots are all candidates, with the seeds of the search; the dashed line is "
+            "their front. Large dots with 95 % intervals are the front and the defaults, with "
+            f"{tuning.unseen_text}, which the search did not use. A number that would cover "
+            "another number is left out.",
             facts,
         ),
         Table(
@@ -89,10 +90,11 @@ def _report(tuning: Tuned) -> Report:
             "The front",
             columns,
             cells,
-            f"unseen: mean over {tuning.unseen_text}, ± half of its 95 % interval. Against "
-            "defaults: seed by seed. The answer is better or worse if the 95 % interval of the "
-            f"difference excludes 0, or, for a difference without spread, if at least {FEWEST} "
-            f"seeds agree; otherwise it is open.{compared}",
+            f"The columns `unseen` have the mean over {tuning.unseen_text}, and half of its 95 % "
+            "interval. The differences from the defaults are computed seed by seed. The answer is "
+            "better or worse if the 95 % interval of the difference excludes 0. If all seeds have "
+            f"the same difference, at least {FEWEST} seeds are needed. Otherwise the answer is "
+            f"open.{compared}",
         ),
         ReportFigure(
             "values", "The effect of each value", charts.values(tuning), "In the search.", facts

@@ -133,7 +133,7 @@ def make(
     if asked.runs < each:
         raise InputError(
             f"--runs {asked.runs}: one candidate takes {each}, {each // seeds} points of {seeds} "
-            f"seeds; expected at least {each}, and some ten times that to find something"
+            f"seeds; expected at least {each}, and about ten times as many for a useful search"
         )
     return SearchPlan(
         scenario=scenario,
@@ -202,7 +202,7 @@ class _Reader:
             self.note(f"--across: {unknown('word', asked.across, ['mean', 'worst'])}")
         for path, _ in self.sets:
             if path.partition(".")[0] == "sweep":
-                self.note(f"--set {path}: the points of a search are those of --over")
+                self.note(f"--set {path}: only --over sets the points of a search")
 
     def ranges_of(self, vary: Mapping[str, object]) -> list[Vary]:
         """Parse the ranges and choices of `vary`."""

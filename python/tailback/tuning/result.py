@@ -93,8 +93,9 @@ class Point:
         if found is None:
             return "not run on unseen seeds"
         if found.ci95 is None:
-            return f"{found.n} unseen seed{'s' * (found.n > 1)} cannot tell, {FEWEST} could"
-        return "the 95 % interval of the difference has 0 in it"
+            seeds = "seed is" if found.n == 1 else "seeds are"
+            return f"{found.n} unseen {seeds} too few, {FEWEST} are enough"
+        return "the 95 % interval of the difference contains 0"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
         """Return the answer for all goals together. The answer is not "no worse" as long as any
@@ -165,11 +166,11 @@ class Tuned:
         taken = len(chosen([point.tried for point in self.front]))
         if taken < front:
             lines.append(
-                f"{taken} of {front} points of the front are compared, spread along it (at most "
-                f"{MOST_CHECKED} of a front are); the others have a dash"
+                f"{taken} of the {front} points on the front were compared (at most "
+                f"{MOST_CHECKED}, spread along the front); the other points have a dash"
             )
         if checked < taken:
-            lines.append(f"{taken - checked} could not be measured there")
+            lines.append(f"{taken - checked} could not be measured with these seeds")
         return lines
 
     def verdict(self) -> list[str]:
@@ -180,11 +181,11 @@ class Tuned:
             held = sum(not candidate.measured.fault for candidate in self.tried)
             if held:
                 bounds = ", ".join(bound.text for bound in plan.bounds)
-                return [f"no candidate holds {bounds} (of {held} measured)"]
+                return [f"none of the {held} measured candidates meets {bounds}"]
             faults = dict.fromkeys(candidate.measured.fault for candidate in self.tried)
             return [f"no candidate could be measured: {next(iter(faults), '')}"]
         points = f"{len(checked)} point{'s' if len(checked) != 1 else ''}"
-        head = f"on {self.unseen_text}, which the search did not see, against the defaults:"
+        head = f"on {self.unseen_text}, which the search did not use, compared with the defaults:"
         lines = [head, *self.left_out()]
         if not checked:
             return lines
@@ -211,10 +212,10 @@ class Tuned:
                 lines.append(f"{goal.text}: at best {text(found)} (point {best.number}, {answer})")
         for bound in plan.bounds:
             if bound.violation(self.defaults_unseen.value(bound.quantity.text)) > 0:
-                lines.append(f"the defaults do not keep {bound.text} there")
+                lines.append(f"with these seeds, the defaults do not meet {bound.text}")
         broken = self.broken()
         if broken:
-            lines.append(f"of {points}, {len(broken)} do not keep a bound there")
+            lines.append(f"with these seeds, {len(broken)} of {points} do not meet a bound")
         return lines
 
     def broken(self) -> list[Point]:

@@ -180,7 +180,10 @@ def _linux(entry: Entry) -> str:
             else ", a module of the guest kernel"
         )
     else:
-        since = ". Linux does not have it, so you must build a module that registers this name"
+        since = (
+            ". Linux does not have this congestion control, so you must build a module that "
+            "registers this name"
+        )
     own = [
         f"; if `{module['option']}` is set, tailback uses its own module `{module['name']}`"
         if "option" in module

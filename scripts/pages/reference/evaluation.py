@@ -24,18 +24,19 @@ RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only 
 the scenario of a section without the test, use `tailback run FILE`. This command runs the algorithm
 that the file names.
 
-In the tables, the tested algorithm is the algorithm that you evaluate. An incumbent is a standard
-flow, such as CUBIC, with which the tested algorithm competes. [Harm](measurements.md#comparisons)
-is the fraction by which a competitor worsens an incumbent's throughput or delay. Many measures
-compare the tested algorithm with a second incumbent, with CUBIC or with FIFO. For these measures
-tailback also runs the scenario with the other algorithm in place of the tested algorithm.
+In the tables, the *tested algorithm* is the congestion control or queue that you evaluate. An
+*incumbent* is a standard flow, such as CUBIC, that competes with the tested algorithm.
+[Harm](measurements.md#comparisons) is the fraction by which a competitor worsens an incumbent's
+throughput or delay. Many measures compare the tested algorithm with a second incumbent, with CUBIC
+or with FIFO. For these measures tailback also runs the scenario with the other algorithm in place
+of the tested algorithm.
 
 ## RFC 9743: congestion controls
 
 `tailback evaluate cc NAME` tests the sections of this table. RFC 9743 has
 [other sections](#sections-to-write-about), which no simulation can test.
 
-| section | question | what decides | scenario |
+| section | question | measured value | scenario |
 |---|---|---|---|
 """
 
@@ -46,7 +47,7 @@ PARTS = """
 github.com/google/bbr. `--part L4S` tests the requirements of RFC 9331 for L4S congestion controls.
 Without `--part`, tailback runs neither of these tests.
 
-| section | question | what decides | scenario |
+| section | question | measured value | scenario |
 |---|---|---|---|
 """
 
@@ -56,7 +57,7 @@ QUEUES = """
 `tailback evaluate queue NAME` tests the sections of this table. The command compares the queue with
 a FIFO that holds one bandwidth-delay product.
 
-| section | question | what decides | scenario |
+| section | question | measured value | scenario |
 |---|---|---|---|
 """
 
@@ -65,7 +66,7 @@ BATTERY = """
 
 tailback runs these sections only with `--part SECTION`.
 
-| section | question | what decides | scenario |
+| section | question | measured value | scenario |
 |---|---|---|---|
 """
 
@@ -73,11 +74,11 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
-algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then decides the
-cases by the program's packets and the program's qlog. A case is "not observable" if neither packets
-nor qlog can decide it.
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then bases
+the verdicts on the program's packets and qlog. A case is "not observable" if neither the packets
+nor the qlog show whether the program passes.
 
-| case | question | what decides | what decides for a program | scenario |
+| case | question | measured value | data used for a program | scenario |
 |---|---|---|---|---|
 """
 
@@ -100,8 +101,13 @@ _LEFT_OUT = (
         r"(\w+)'s (\w+) minus the tested algorithm's(?=$|,)",
         r"\1's \2 minus the tested algorithm's \2",
     ),
+    (
+        r"^harm by the tested algorithm to (.+), minus the harm by (.+)$",
+        r"harm that the tested algorithm does to \1, minus the harm that \2 does",
+    ),
+    (r", divided by the larger of the two$", r", divided by the larger of the two values"),
 )
-"""Measures that leave out a quantity, and the text that repeats it."""
+"""Measures that leave out a quantity or a verb, and the text that has it."""
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
@@ -149,7 +155,7 @@ def _of_program(case: str) -> str:
 
 
 def _in_full(measure: str) -> str:
-    """A measure such as "delay minus FIFO's" leaves out a quantity. Repeat the quantity."""
+    """A measure such as "delay minus FIFO's" leaves out a word. Write the measure with it."""
     for pattern, text in _LEFT_OUT:
         measure = re.sub(pattern, text, measure)
     return measure

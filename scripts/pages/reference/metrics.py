@@ -35,15 +35,15 @@ def _metrics() -> Iterator[str]:
     )
     yield (
         "The scope of a metric is the kind of object that it measures. The scope `flow` includes "
-        "programs and sources of traffic. Several scopes can have a metric of the same name, "
-        "such as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
-        "`link.drops`; for `compare --metric` it means all three metrics. To select one link, flow "
-        "or class, append its name, as in `drops@bottleneck` and `drops@cubic`.\n"
+        "programs and sources of traffic. Several scopes can have a metric of the same name, such "
+        "as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
+        "`link.drops`. Only in `compare --metric`, `drops` means all three metrics. To select one "
+        "link, flow or class, append its name, as in `drops@bottleneck` and `drops@cubic`.\n"
     )
     yield (
         f"Every command shows {metrics.RULE}. A run without a value does not count in the mean; "
-        "`n` is the number of runs that count. If a flow did not finish, tables show a lower bound "
-        "for `completion_s` instead of the mean.\n"
+        "`n` is the number of runs with a value. If a flow did not finish, tables show a lower "
+        "bound for `completion_s` instead of the mean.\n"
     )
     columns = ("metric", "scope", "unit", "in JSON", "meaning", "computed from")
     yield f"| {' | '.join(columns)} |"

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
 @run_options(
-    seeds_help="Number of seeds for each sweep point [default: the number in FILE, or 10].",
+    seeds_help="Number of seeds for each sweep point; each seed is one run [default: the number "
+    "that the scenario sets, or 10].",
     read_only=True,
 )
 def baseline(
@@ -54,10 +55,10 @@ def baseline(
 ) -> int:
     """Write the results of a scenario to a small file, for later comparisons.
 
-    TARGET ends in .tailback.json. The file has the values of every seed and the version of the
-    engine. Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests whether the
-    delay has grown. Each sweep point runs with 10 seeds, unless FILE or --seeds sets another
-    number.
+    TARGET ends in .tailback.json. The file has the values of every metric for every seed, and the
+    version of the engine. Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests
+    whether the delay has grown by more than 10 %. Each sweep point runs with 10 seeds, unless FILE
+    or --seeds sets another number.
     """
     from tailback.comparison import baseline as kept
     from tailback.comparison.quantities import select

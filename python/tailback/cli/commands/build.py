@@ -26,22 +26,24 @@ from tailback.cli.options import count_type, for_this_command
     required=True,
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of a plugin. `tailback new --crate` creates a plugin. Can be repeated.",
+    help="Compile the plugin in this folder. `tailback new --crate` creates a plugin. Can be "
+    "repeated.",
 )
 @click.option("--test", "tested", is_flag=True, help="Also run the tests of the plugins.")
 @click.option(
     "--jobs",
     type=count_type,
     metavar="N",
-    help="Number of compilers that run at the same time [default: one for each core].",
+    help="Number of compilers to run in parallel [default: the number of cores].",
 )
 @click.pass_context
 def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs: int | None) -> int:
     """Compile the engine with your plugins.
 
-    tailback keeps the compiled engine in its cache. `run --with DIR`, or a scenario with the key
-    `with`, compiles the engine only if the cache does not contain that engine. This command also
-    shows what the plugins register and what the compiler prints.
+    tailback keeps the compiled engine in its cache. `tailback run --with DIR` uses the engine in
+    the cache, and compiles the engine only if the cache does not contain it. A scenario with the
+    key `with` does the same. This command also shows what the plugins register and what the
+    compiler prints.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

@@ -27,20 +27,20 @@ from tailback.running.options import RunOptions
     "bundle_",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Run this bundle again, and print which bytes differ, and why.",
+    help="Repeat the runs of this bundle, and print which bytes of the results differ, and why.",
 )
 @click.option(
     "--to",
     "zipped",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File to write [default: the name of TARGET with .zip].",
+    help="File to write [default: the name of TARGET, with the ending .zip].",
 )
 @click.option(
     "--license",
     "license_",
     metavar="TEXT",
-    help="License of the results, which tailback writes into the metadata.",
+    help="License of the results, which tailback writes into the metadata [default: no license].",
 )
 @click.option(
     "--max-cpu-s",
@@ -63,10 +63,10 @@ def bundle(
     """Write a scenario, its results and the versions of the software to one file, or verify such a
     file.
 
-    TARGET is a scenario. tailback first does the runs that are not stored yet. The bundle has the
-    scenario, the files that it reads, the results with their hashes, a figure, the commands, the
-    versions of the software, and metadata (RO-Crate). --verify checks a bundle and runs it again;
-    the exit status is 1 if a byte differs.
+    TARGET is a scenario file. tailback first executes the runs that are not stored yet. The bundle
+    contains the scenario, the files that the scenario reads, the results and their hashes, a
+    figure, the commands, the versions of the software, and metadata (RO-Crate). With --verify, the
+    command checks a bundle and repeats its runs. The exit status is then 1 if a byte differs.
 
     docs/how-to/bundle.md lists what a bundle contains.
     """

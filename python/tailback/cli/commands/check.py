@@ -28,7 +28,8 @@ from tailback.cli.options import engine_option, seeds_option, set_option, with_o
 @set_option
 @seeds_option
 def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None) -> int:
-    """Validate a scenario and estimate the cost of its runs, without running it."""
+    """Validate a scenario and estimate the packets, CPU time and memory of its runs, without
+    executing them."""
     from tailback.running import absence, costs, engines, scenarios
 
     runner = engines.get(engine)

@@ -81,14 +81,15 @@ if TYPE_CHECKING:
     metavar="QUANTITY:±N[%]",
     help="Exit with status 3 if a difference is beyond this bound, or with 4 if there are too few "
     "seeds to decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both "
-    "directions. The bound delay_mean_ms@NAME:+10% applies to one link or flow. Without @NAME, "
-    "the bound applies to each link or flow. Can be repeated.",
+    "directions. The bound delay_mean_ms@NAME:+10% applies to one link or flow. Without @NAME, the "
+    "bound applies to each link or flow separately. Can be repeated.",
 )
 @click.option(
     "--junit",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the outcome of --fail-if, assertions and failed runs as JUnit XML.",
+    help="Write a JUnit XML file with the outcome of each --fail-if, each assertion that does not "
+    "hold, and each failed run.",
 )
 @click.option(
     "--part",
@@ -97,22 +98,22 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="With SET: run only this part of SET [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="With SET: run fewer scenarios, and shorter ones.")
+@click.option("--quick", is_flag=True, help="With SET: run fewer and shorter scenarios.")
 @click.option(
     "--preset",
     "presets",
     multiple=True,
     metavar="NAME",
-    help="With SET: preset that changes the scenarios of SET for every variant; the text above "
-    "lists the presets [default: none]. Can be repeated.",
+    help="With SET: apply this preset, which changes the scenarios of SET for every variant "
+    "[default: none]. The text above lists the presets. Can be repeated.",
 )
 @click.option(
     "--report",
     "report_folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder to write the report to; it must not exist yet [default: comparisons/ID in the "
-    "folder of results].",
+    help="Folder to write the report to [default: comparisons/ID in the folder of results]. The "
+    "folder must not exist yet.",
 )
 @click.option("--no-report", is_flag=True, help="Do not write a report.")
 @report_options
@@ -142,18 +143,20 @@ def compare(
     difference is more than noise (q below 0.05). At most 5 % of the stars are expected to be wrong.
     This share of wrong stars is the false discovery rate.
 
-    SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. Its
-    parts are 1-1, 1h-1h, 1l-1l, flows, mixed-rtt and overload. The name equal-rtt selects the first
-    three parts. The flows of l4s-battery are called L and C, and the link is called bottleneck. For
-    example, the variant NAME:bottleneck.queue.target=18ms changes the queue in all parts. There are
-    three presets. dctcp uses DCTCP instead of Prague in L, and sets any_ect for the queue. The
-    kernel engine always uses this preset. step-2019 sets step thresholds of 6 and 2 ms at 4 and 12
-    Mbit/s. overload-5 has five flows in each class. With SET, the report is also written as a PDF.
+    SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. The
+    parts of l4s-battery are 1-1, 1h-1h, 1l-1l, flows, mixed-rtt and overload. The name equal-rtt
+    selects the first three parts. The flows of l4s-battery are called L and C, and the link is
+    called bottleneck. For example, the variant NAME:bottleneck.queue.target=18ms changes the queue
+    in all parts. There are three presets. dctcp uses DCTCP instead of Prague in L, and sets any_ect
+    for the queue. The kernel engine always uses this preset. step-2019 sets a step threshold of 6
+    ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher rates. overload-5 has five flows in
+    each class. With SET, the report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
-    `latest`, or the folder of a run (results/runs/ID). It can also be a Flent data file
-    (.flent.gz), or a folder of such files that repeat one experiment. A qlog file from a sender
-    (.qlog, .sqlog) is compared with a run, or with a scenario FILE, which tailback then runs first.
+    `latest`, or the folder of a run (results/runs/ID). STORED can also be a Flent data file
+    (.flent.gz), or a folder of Flent data files that repeat one experiment. You can also compare a
+    qlog file that a sender wrote (.qlog, .sqlog) with a run or with a scenario FILE. tailback runs
+    this FILE first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
     FILE or STORED with it.
@@ -173,7 +176,7 @@ def compare(
         )
     if isinstance(seeds, Auto) and not thresholds:
         raise InputError(
-            "--seeds auto: without --fail-if, nothing decides how many seeds are enough; expected "
+            "--seeds auto: the result of --fail-if decides how many seeds are enough; expected "
             "--fail-if too"
         )
     # --read-only forbids writing to the folder of results, so write a report only to a folder that
@@ -229,7 +232,9 @@ class _Asked:
 
         battery = self.battery
         if self.absent is not None and (len(self.sources) > 1 or not _is_scenario(self.sources[0])):
-            raise InputError("--without: it is for one scenario file; name one, or remove it")
+            raise InputError(
+                "--without: needs exactly one scenario file; name one file, or remove --without"
+            )
         if battery is not None:
             return self._of_battery(battery), None
         if self.parts or self.quick or self.presets:
@@ -250,7 +255,9 @@ class _Asked:
                 return self._of_file(self.sources[1], chosen, base), baseline.most_seeds(base)
         if self.variants or self.absent is not None:
             if len(self.sources) > 1:
-                raise InputError(f"{len(self.sources)} files; expected one with --variant")
+                raise InputError(
+                    f"{len(self.sources)} scenario files; expected one file with --variant"
+                )
             return self._of_file(self.sources[0], chosen, None), None
         if seeds is not None:
             raise InputError("--seeds: stored results have their seeds already; remove --seeds")
@@ -310,8 +317,8 @@ def _refuse_lacking(base: VariantResults, file: Path, names: tuple[str, ...]) ->
         quantities = [m.of_two.quantity if m.of_two else m for m in select([name])]
         if not any(f"{metric.on}.{metric.path}" in has for metric in quantities):
             raise InputError(
-                f"{file}: {name} was not kept; expected one of {', '.join(has)}, or the file "
-                "written again with --metric"
+                f"{file}: the baseline does not have {name}; expected one of {', '.join(has)}, or "
+                "the file written again with --metric"
             )
 
 
@@ -423,7 +430,7 @@ def _say(
         for verdict in open_[:MOST_SAID]:
             complaints.error(verdict.text())
         if len(open_) > MOST_SAID:
-            terminal.err(f"and {len(open_) - MOST_SAID} more; --json and --junit have them")
+            terminal.err(f"and {len(open_) - MOST_SAID} more; --json and --junit list all")
     if outcome.failures or broken:
         return FAILED
     if gate is None or gate.answer == "holds":

@@ -34,7 +34,7 @@ _OPTIONS = (
     click.option(
         "--quick",
         is_flag=True,
-        help="Do fewer and shorter runs, which take less than a minute on two cores.",
+        help="Execute fewer and shorter runs. This takes less than a minute on two cores.",
     ),
     click.option(
         "--worst",
@@ -51,17 +51,17 @@ _OPTIONS = (
         "--since",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Print which verdicts have changed since an earlier evaluation. FILE has the output "
-        "of that evaluation with --json.",
+        help="Print which verdicts have changed since an earlier evaluation. FILE contains the "
+        "JSON that the earlier evaluation printed with --json.",
     ),
     click.option(
         "--part",
         "parts",
         multiple=True,
         metavar="SECTION",
-        help="Evaluate only this section and its subsections, e.g. 5.2 with 5.2.1 [default: all "
-        "sections of the standard]. The sections nsperf and L4S (`evaluate cc`) and L4S-battery "
-        "(`evaluate queue`) run only if this option names them. Can be repeated.",
+        help="Evaluate only this section and its subsections; for example, 5.2 includes 5.2.1 "
+        "[default: all sections of the standard]. The sections nsperf and L4S (`evaluate cc`) and "
+        "L4S-battery (`evaluate queue`) run only if this option names them. Can be repeated.",
     ),
     click.option(
         "--junit",
@@ -145,7 +145,7 @@ def _suite(command: Callable[..., Any]) -> Callable[..., int]:
         return FAILED if evaluation.is_bad else OK
 
     decorated: Callable[..., int] = json_option(run)
-    seeds = "Number of seeds [default: the number that each section sets]."
+    seeds = "Number of seeds for each scenario [default: the number that each section sets]."
     decorated = run_options(seeds_help=seeds, cores=False, spread=False, read_only=True)(decorated)
     for option in reversed(_OPTIONS):
         decorated = option(decorated)

@@ -36,31 +36,34 @@ MOST = 24
     "flows",
     metavar="NAME",
     multiple=True,
-    help="Explain only this flow or source, and its queues [default: all]. Can be repeated.",
+    help="Explain only this flow or source of traffic, and the queues in which its packets waited "
+    "[default: all flows, sources and queues]. Can be repeated.",
 )
 @click.option(
     "--where",
     multiple=True,
     metavar="KEY=VALUE",
     help=(
-        "In the latest sweep, explain the run with this value of a swept key or with this seed "
-        "[default: the first run of the sweep]. Can be repeated."
+        "In the latest sweep, explain the run with this value of a swept key (path.rtt=80ms) or "
+        "with this seed (seed=2) [default: the first run of the sweep]. Can be repeated."
     ),
 )
 @json_option
 def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: bool) -> int:
     """Explain a stored run: what held each flow back, and what filled each queue.
 
-    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest`
-    [default]. `latest` is the first run of the latest sweep, or the run that --where selects.
+    RUN is the folder of a run (results/runs/ID), the id of a run, the beginning of an id, or
+    `latest` [default]. `latest` is the first run of the latest sweep, or the run that --where
+    selects.
 
-    For each flow, the command prints what the flow waited for, and for which share of the time. It
-    also prints when, why and by how much the flow's window was reduced. For each queue, it prints
-    whether the queue never drained or held only bursts. It also prints which flows' bytes waited in
-    the queue, the drops and marks by cause, and the queue's state over time. For two flows at one
-    queue, it prints how each flow responds to the queue's drops and marks. --json prints every
-    number as a field, and lists every reduction of a window separately. tailback does not explain
-    [[programs]], because it records nothing inside programs.
+    For each flow, the command prints what the flow waited for, and what share of the time it spent
+    waiting for each cause. It also prints when, why and by how much the flow's congestion window
+    was reduced. For each queue, the command prints whether the queue never drained or held only
+    bursts. It also prints what share of the waiting bytes belonged to each flow, the number of
+    drops and marks for each cause, and the queue's state over time. For two flows at one queue, it
+    prints how each flow responds to the queue's drops and marks. --json prints every number as a
+    field, and lists every reduction of a window separately. The command does not explain
+    [[programs]], because tailback cannot record what happens inside a program.
 
     docs/how-to/explain.md has examples with known causes.
     """
@@ -81,7 +84,9 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
         for sentence in part.sentences:
             terminal.out(f"  {sentence}")
     if len(parts) > MOST:
-        terminal.out(f"\nand {len(parts) - MOST} more; --flow NAME shows one, --json has all")
+        terminal.out(
+            f"\nand {len(parts) - MOST} more; use --flow NAME to show one, or --json to print all"
+        )
     for note in (*explanation.notes, *choice):
         terminal.err(f"note: {note}")
     return OK
@@ -93,7 +98,10 @@ def _chosen(run: str, where: tuple[str, ...]) -> tuple[Path, list[str]]:
 
     points = layout.latest_points(layout.DEFAULT) if run == layout.LATEST else []
     if where and not points:
-        raise InputError("--where chooses a run of the latest sweep; remove it, or the name of RUN")
+        raise InputError(
+            "--where chooses a run of the latest sweep, and RUN also names a run; "
+            "remove one of them"
+        )
     if len(points) < 2 and not where:
         return layout.find_run(run, layout.DEFAULT), []
     kept = points

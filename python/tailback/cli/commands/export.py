@@ -42,30 +42,30 @@ from tailback.errors import InputError
     "--results",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of results [default: results].",
+    help="Folder in which the run is stored [default: results].",
 )
 @click.option(
     "--interface",
     "interfaces",
     multiple=True,
     metavar="NAME",
-    help="Write only the packets that were captured at this interface, e.g. bottleneck.in "
-    "[default: all]. Can be repeated.",
+    help="Write only the packets of this interface, e.g. bottleneck.in [default: all interfaces]. "
+    "Can be repeated.",
 )
 def export(
     run: str, name: str, out: Path | None, results: Path | None, interfaces: tuple[str, ...]
 ) -> int:
     """Write a run in another tool's format.
 
-    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has only one run.
+    RUN is the folder of a run (results/runs/ID), the id of a run, or the beginning of an id. RUN
+    can also be `latest` if the latest sweep has only one run.
 
     csv writes the time series to FILE, and the summary of the run to a second file beside it.
 
-    flent writes a data file that Flent opens and plots. The file has throughput, smoothed RTT and
-    window of each flow. If no queue of the path treats flows separately, the file also has the
-    round-trip time that a ping would measure. The run must have record.series = "interval" (the
-    default).
+    flent writes a data file that Flent can open and plot. The file has the throughput, the smoothed
+    RTT and the congestion window of each flow. If no queue of the path treats flows separately, the
+    file also has the round-trip time that a ping would measure. The run must have record.series =
+    "interval" (the default).
 
     pcapng writes the headers of every packet for Wireshark. The run must have record.packets =
     true. Each link has three interfaces: NAME.in before its queue, NAME.out after its queue, and
@@ -74,11 +74,11 @@ def export(
     --interface bottleneck.in.
 
     qlog writes FILE if the run has one flow, and otherwise a file NAME.FLOW.sqlog for each flow.
-    The files use qlog's current schema. A file has the sender's windows, RTT and states. It also
-    has the reasons why slow start ended and why the window was reduced. With record.series = "acks"
-    the file has every ACK, and with record.events = true every drop and mark. qlog-0.3 is the older
-    JSON format that qvis reads. A qlog file that a program's stack wrote is copied unchanged, to
-    NAME.PROGRAM.FILE.
+    The files use qlog's current schema. Each file has the sender's windows, RTTs and states. Each
+    file also has the reasons why slow start ended and why the window was reduced. With
+    record.series = "acks" the file has every ACK, and with record.events = true every drop and
+    mark. qlog-0.3 is the older JSON format that qvis reads. If the QUIC stack of a program wrote a
+    qlog file, tailback copies that file unchanged to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout
@@ -90,7 +90,8 @@ def export(
     stored = folder.resolve().parent.parent
     if any(stored / kind in target.resolve().parents for kind in KINDS):
         raise InputError(
-            f"--out {target}: nothing is added to stored results; name a file elsewhere"
+            f"--out {target}: this file would be inside the stored results; name a file in another "
+            "folder"
         )
     for path in chosen.export(folder, target, interfaces):
         terminal.out(path)

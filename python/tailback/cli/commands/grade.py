@@ -32,7 +32,7 @@ from tailback.cli.options import jobs_option, json_option, quiet_option, seeds_o
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of results [default: graded].",
+    help="Folder in which tailback stores results [default: graded].",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV and nothing else.")
 @json_option

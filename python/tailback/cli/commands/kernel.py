@@ -31,19 +31,19 @@ def kernel() -> None:
     "origin",
     type=click.Path(exists=True, path_type=Path),
     metavar="TREE|TARBALL",
-    help="Folder or tarball with the kernel's source [default: Debian's newest linux-source "
-    "package].",
+    help="Folder or tarball with the source of the Linux kernel [default: Debian's newest "
+    "linux-source package].",
 )
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Build Debian's linux-source of this release beside the kernel in use: 5.10, 6.1, 6.12 "
-    "or newest.",
+    help="Build Debian's linux-source package of this release (5.10, 6.1, 6.12 or newest), and "
+    "keep the guest kernel in use.",
 )
 @click.option(
     "--with-patch",
     is_flag=True,
-    help="Apply tailback's patch for [[programs]] to the tree of --source.",
+    help="Apply the patch that [[programs]] need to the source that --source names.",
 )
 @click.option(
     "--config",
@@ -51,7 +51,8 @@ def kernel() -> None:
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FRAGMENT",
-    help="File of kernel options to add to those of the guest kernel. Can be repeated.",
+    help="File with kernel options (CONFIG_NAME=y) to add to the configuration of the guest "
+    "kernel. Can be repeated.",
 )
 @click.option(
     "--module",
@@ -59,7 +60,7 @@ def kernel() -> None:
     multiple=True,
     metavar="[NAME=]DIR",
     help="Build the qdisc or congestion control in this folder as a module of the guest kernel. "
-    "Can be repeated.",
+    "NAME is the name of the module [default: the name of the folder]. Can be repeated.",
 )
 @click.option(
     "--program",
@@ -73,7 +74,7 @@ def kernel() -> None:
     "--jobs",
     type=count_type,
     metavar="N",
-    help="Number of compilers that run at the same time [default: one for each core].",
+    help="Number of compilers to run in parallel [default: the number of cores].",
 )
 @quiet_option
 @json_option
@@ -91,12 +92,13 @@ def build(
     or its missing parts.
 
     The build needs gcc and make. It does not need root, because it unpacks packages and never
-    installs them. With only --module, it builds modules for the guest kernel in use; with --module
-    and --release, for the guest kernel of that release. With only --program, it builds programs. An
-    interrupted build resumes.
+    installs them. With --module alone, the command only builds modules for the guest kernel in use.
+    With --module and --release, it builds modules for the guest kernel of that release. With
+    --program alone, it only builds programs. To resume an interrupted build, repeat the command.
 
-    tailback then uses the new guest kernel, except if it was built with --release. To use a guest
-    kernel that was built with --release, name the release in the scenario, e.g. kernel = "6.1".
+    After the build, tailback uses the new guest kernel, except if it was built with --release. To
+    use a guest kernel that was built with --release, name the release in the scenario, e.g. kernel
+    = "6.1".
     """
     from tailback.base import machine
 
@@ -187,7 +189,8 @@ def info(as_json: bool) -> int:
     default=3,
     show_default=True,
     metavar="N",
-    help="Number of runs of each scenario.",
+    help="Number of seeds for each scenario; each seed is one run in virtual time and one in real "
+    "time.",
 )
 @click.option(
     "--jobs",
@@ -195,14 +198,14 @@ def info(as_json: bool) -> int:
     default=1,
     show_default=True,
     metavar="N",
-    help="Number of real-time runs that run at the same time; simultaneous runs disturb each "
-    "other.",
+    help="Number of real-time runs to execute in parallel. Parallel runs disturb each other.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder in which runs are stored, and from which stored runs are reused [default: none].",
+    help="Folder in which tailback stores the runs, and from which it reuses stored runs [default: "
+    "runs are not stored].",
 )
 @click.option(
     "--page",

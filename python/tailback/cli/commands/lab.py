@@ -20,12 +20,15 @@ from tailback.cli.help import Command
     ),
 )
 @click.argument("name", metavar="[FILE|RUN]", required=False)
-@click.option("--no-browser", is_flag=True, help="Print the address and do not open a browser.")
+@click.option(
+    "--no-browser", is_flag=True, help="Print the address of the page, and do not open a browser."
+)
 def lab(name: str | None, no_browser: bool) -> int:
     """Open a scenario in a browser page that runs the scenario again after every change.
 
-    RUN is the folder of a run (results/runs/ID), its id, the beginning of its id, or `latest` if
-    the latest sweep has only one run. With RUN, the page opens with the scenario of that run.
+    RUN is the folder of a run (results/runs/ID), the id of a run, or the beginning of an id. RUN
+    can also be `latest` if the latest sweep has only one run. With RUN, the page opens with the
+    scenario of that run.
 
     The page contains the simulator, compiled for browsers. The page needs no network connection. A
     run in the page has the same results and the same id as with `tailback run`. The page stores

@@ -26,7 +26,7 @@ from tailback.cli.options import json_option, quiet_option
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="STORE",
-    help="Folder of results to write to. It is created if it does not exist.",
+    help="Folder of results to write to. tailback creates the folder if it does not exist.",
 )
 @quiet_option
 @json_option
@@ -34,8 +34,8 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
     """Merge the runs and sweeps of several folders of results (stores) into one.
 
     The command checks the hashes of every run. Runs and sweeps that the target folder already
-    contains stay unchanged. Reports and comparisons are not copied. To write a report again from
-    the merged runs, repeat the command that wrote it.
+    contains stay unchanged. The command does not copy reports and comparisons. To write a report
+    again from the merged runs, repeat the command that wrote it.
     """
     from tailback.running.spread.merge import merge as put_together
 

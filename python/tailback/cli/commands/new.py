@@ -22,7 +22,10 @@ from tailback.cli.help import Command
 )
 @click.argument("name", metavar="[NAME]", required=False, shell_complete=example_names)
 @click.option(
-    "--list", "listed", is_flag=True, help="List the scenarios and lessons with their titles."
+    "--list",
+    "listed",
+    is_flag=True,
+    help="List the names and titles of all example scenarios and lessons.",
 )
 @click.option(
     "--lesson",
@@ -37,8 +40,8 @@ from tailback.cli.help import Command
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic", "stack")),
-    help="Create a plugin in the folder NAME, in which you can write your own algorithm or "
-    "transport stack.",
+    help="Create a plugin (a Rust crate) in the folder NAME. Write your own algorithm or transport "
+    "stack in this plugin.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
     """Print an example scenario [default: first], write the files of a lesson, or create a

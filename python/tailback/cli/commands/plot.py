@@ -27,8 +27,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
         show_default=True,
         metavar="SCALE",
         help=(
-            "Scale of the axis: linear, log, free (a separate scale for each panel) or auto "
-            "(chosen from the values)."
+            f"Scale of the {axis} axis: linear, log, free (a separate scale for each panel) or "
+            "auto (chosen from the values)."
         ),
     )
 
@@ -95,15 +95,16 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "conditions",
     multiple=True,
     metavar="KEY=VALUE[,VALUE...]",
-    help="Draw only these values of a key, or only these flows, links or classes. Can be repeated.",
+    help="Draw only the results with these values of a key (path.rtt=20ms), or only these flows, "
+    "links or classes (flow=NAME). Can be repeated.",
 )
 @click.option(
     "--without",
     metavar="NAME",
     help=(
         "Draw the harm that this flow or source of traffic does to the others. The metric is "
-        "harm_throughput, unless --y names another metric of harm. The sweep must have been run "
-        "with --without NAME."
+        "harm_throughput, unless --y names another metric of harm. To make such a sweep, use "
+        "`tailback run --without NAME`."
     ),
 )
 @_scale_option("x")
@@ -141,33 +142,37 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     help="Style of the figure: paper or slides. With slides, figures have thick lines, large "
     "letters and an aspect ratio of 16:9.",
 )
-@click.option("--title", default="", metavar="TEXT", help="Title above the figure.")
-@click.option("--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s.")
-@click.option("--to", "end", metavar="TIME", help="End of the time axis.")
+@click.option(
+    "--title", default="", metavar="TEXT", help="Title above the figure [default: no title]."
+)
+@click.option(
+    "--from", "begin", metavar="TIME", help="Start of the time axis, e.g. 2s [default: 0s]."
+)
+@click.option("--to", "end", metavar="TIME", help="End of the time axis [default: end of the run].")
 @click.option(
     "--x-limits",
     metavar="LOW:HIGH",
-    help="Smallest and largest value of the x axis. You can leave out one of them.",
+    help="Smallest and largest value of the x axis, e.g. 0:100ms. You can leave out LOW or HIGH.",
 )
 @click.option(
     "--y-limits",
     metavar="LOW:HIGH",
-    help="Smallest and largest value of the y axis, e.g. 0:20ms.",
+    help="Smallest and largest value of the y axis, e.g. 0:20ms. You can leave out LOW or HIGH.",
 )
 @click.option(
     "--rule",
     "rules",
     multiple=True,
     metavar="AXIS=VALUE",
-    help="Draw a line at a value, e.g. y=5ms. Can be repeated.",
+    help="Draw a straight line at this value of the x axis or y axis, e.g. y=5ms. Can be repeated.",
 )
 @click.option(
     "--law",
     "laws",
     multiple=True,
     metavar="LAW",
-    help="In a figure whose x axis is a probability of loss, draw the curve that a formula "
-    "predicts: rfc9438 (CUBIC) or reno. Can be repeated.",
+    help="In a figure whose x axis is the probability of packet loss, draw the curve that a "
+    "formula predicts: rfc9438 (CUBIC) or reno. Can be repeated.",
 )
 @click.option(
     "--events",
@@ -205,9 +210,9 @@ def plot(
     """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
 
     RESULTS is the folder or id of a sweep, or the folder of a run. If RESULTS is a folder of
-    results, tailback draws the latest sweep in it [default: latest]. tailback chooses every option
-    that you leave out, and prints the options that it chose on stderr. Figures combine the results
-    of all seeds, and show 95 % intervals.
+    results, tailback draws the latest sweep in that folder. The default is the latest sweep in the
+    folder results. tailback chooses a value for every option that you leave out, and prints its
+    choices on stderr. Figures combine the results of all seeds, and show 95 % confidence intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """
@@ -256,8 +261,8 @@ def plot(
         terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}{newest}")
     if str(results) == layout.LATEST and (twins := archive.namesakes(sweep.id, layout.DEFAULT)):
         terminal.err(
-            f'note: "latest" is {sweep.id}; {", ".join(twins)} has the same title, as a variant of '
-            "`compare` does: name the one to draw"
+            f'note: "latest" is {sweep.id}; {", ".join(twins)} has the same title, as all variants '
+            "of one `compare` do: name the sweep to draw"
         )
     for note in drawing.plan.notes:
         terminal.err(f"{note}; --where chooses")

@@ -31,10 +31,11 @@ from tailback.cli.options import quiet_option, report_options, with_option
 @with_option
 @quiet_option
 def report(folder: Path, pdf: bool) -> int:
-    """Write the report of a sweep [default: latest].
+    """Write the report of a sweep [default: the latest sweep].
 
     DIR is the folder of a sweep (results/sweeps/ID). If DIR is a folder of results, tailback writes
-    the report of the latest sweep in it. SWEEP is the id of a sweep, or the beginning of its id.
+    the report of the latest sweep in that folder. SWEEP is the id of a sweep, or the beginning of
+    its id.
     """
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder

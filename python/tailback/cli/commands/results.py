@@ -19,7 +19,8 @@ def results() -> None:
     """List, show, compare and delete stored sweeps and runs.
 
     Name a sweep by its folder, its id, the beginning of its id, or `latest`. Name a run by its
-    folder or id, or by `latest` if the latest sweep has only one run.
+    folder, its id, the beginning of its id, or `latest`. `latest` requires that the latest sweep
+    has only one run.
     """
 
 
@@ -132,7 +133,7 @@ def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
     "days",
     type=click.FloatRange(min=0),
     metavar="DAYS",
-    help="Also delete sweeps that are older than this.",
+    help="Also delete sweeps that are older than this number of days.",
 )
 @click.option(
     "--other-versions",
@@ -152,8 +153,8 @@ def prune(
 ) -> int:
     """Delete sweeps, and runs that no sweep needs any more.
 
-    Without SWEEP and options, the command deletes only runs that belong to no sweep. It keeps every
-    run that a remaining sweep uses.
+    Without SWEEP and options, the command deletes only runs that belong to no sweep. The command
+    never deletes a run that a remaining sweep uses.
     """
     from tailback.base.numbers import bytes_text
     from tailback.running import engines

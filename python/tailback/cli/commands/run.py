@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     help=(
         "Also run each sweep point without this flow or source of traffic, with the same seeds. "
-        "The table and the JSON then show the harm that NAME does to the other flows. Can be "
-        "repeated."
+        "The output then shows the harm that NAME does: how much worse the results of the other "
+        "flows are with NAME. Can be repeated."
     ),
 )
 @run_options(read_only=True)
@@ -62,9 +62,9 @@ def run(
 ) -> int:
     """Run a scenario or a sweep.
 
-    FILE is a scenario. If FILE has a table [sweep], tailback runs every combination of the values
-    in that table. Each combination is called a sweep point. If the results of a run are already
-    stored, tailback uses them instead of running it again.
+    FILE is a scenario (TOML). If FILE has a table [sweep], tailback runs every combination of the
+    values in that table. Each combination is called a sweep point. If the results of a run are
+    already stored, tailback uses the stored results and does not execute the run again.
     """
     from tailback.running import engines, execution, scenarios
     from tailback.store import layout

@@ -63,16 +63,16 @@ if TYPE_CHECKING:
     "--over",
     multiple=True,
     metavar="PATH=A,B,C",
-    help="Run every candidate with each of these values of a key [default: the sweep of FILE]. "
-    "Can be repeated.",
+    help="Run every candidate with each of these values of a key [default: the values in the table "
+    "[sweep] of FILE]. Can be repeated.",
 )
 @click.option(
     "--across",
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="Whether a goal is the mean of the metric over all values that --over sets, or the "
-    "metric's worst value.",
+    help="How to combine the metric's values at the points that --over sets: mean uses the mean of "
+    "these values, and worst uses the worst of them.",
 )
 @click.option(
     "--runs",
@@ -80,21 +80,22 @@ if TYPE_CHECKING:
     default=300,
     show_default=True,
     metavar="N",
-    help="Number of runs of the whole search.",
+    help="Total number of runs in the search.",
 )
 @click.option(
     "--unseen",
     type=count_type,
     metavar="N",
-    help="Number of seeds that the search does not use. At the end, the Pareto front and the "
-    "unchanged FILE run with these seeds [default: 10].",
+    help="Number of seeds for the runs after the search [default: 10]. The search does not use "
+    "these seeds. The runs test the candidates on the Pareto front and the unchanged FILE.",
 )
 @click.option(
     "--sampler",
     default="tpe",
     show_default=True,
     metavar="tpe|nsga2|random|qmc",
-    help="Optuna sampler that chooses the candidates.",
+    help="Optuna sampler that chooses the candidates. tpe and nsga2 learn from earlier results; "
+    "random and qmc do not.",
 )
 @click.option(
     "--seed",
@@ -102,20 +103,20 @@ if TYPE_CHECKING:
     default=0,
     show_default=True,
     metavar="N",
-    help="Seed of the sampler.",
+    help="Random seed of the sampler.",
 )
 @click.option(
     "--batch",
     type=count_type,
     metavar="N",
     help=(
-        "Number of candidates that run at the same time [default: 8]. The choice of candidates "
-        "depends on this number."
+        "Number of candidates that the sampler chooses at once, before it sees their results "
+        "[default: 8]. Another number leads to other candidates."
     ),
 )
 @set_option
 @run_options(
-    seeds_help="Number of seeds for each candidate at each sweep point, in the search [default: 3]."
+    seeds_help="Number of seeds in the search, for each candidate at each sweep point [default: 3]."
 )
 @json_option
 def tune(
@@ -137,11 +138,11 @@ def tune(
 ) -> int:
     """Search for the values of a scenario's keys that give the best results.
 
-    A candidate is a combination of values of the keys. With several goals, the result is a Pareto
-    front: a candidate is on the front if no other candidate is better in one goal and at least as
-    good in the others. At the end tailback runs the candidates on the front and the unchanged FILE
-    with seeds that the search did not use. The report has a scenario file for each candidate on the
-    front.
+    A candidate is a combination of values of the keys. A goal is a metric to minimise or to
+    maximise. With several goals, the result is a Pareto front: a candidate is on the front if no
+    other candidate is better in one goal and at least as good in the others. At the end tailback
+    runs the candidates on the front and the unchanged FILE with seeds that the search did not use.
+    The report has a scenario file for each candidate on the front.
 
     With the same --seed, the result does not depend on --jobs. If a search is killed, the same
     command resumes it.

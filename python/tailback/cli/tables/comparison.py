@@ -203,7 +203,7 @@ def _reasons(comparison: Comparison) -> list[str]:
         out += [f"why: {start}{line(reason.text())}" for reason in at.reasons]
     more = len(out) - MOST_REASONS
     if more > 0:
-        out = [*out[:MOST_REASONS], f"and {more} more reasons; --json and the report have them"]
+        out = [*out[:MOST_REASONS], f"and {more} more reasons; --json and the report list all"]
     return out
 
 
@@ -222,8 +222,8 @@ def _notes(comparison: Comparison, hidden: int, page: Path | None) -> list[str]:
     nothing = sum(cell.nothing for cell in comparison.cells)
     if hidden:
         notes.append(
-            f"{hidden} more rows whose differences are smaller against their noise; --json and the "
-            "report have them"
+            f"{hidden} more rows, whose differences are smaller relative to noise; --json and the "
+            "report show all"
         )
     if nothing:
         rows = "1 row that is" if nothing == 1 else f"{nothing} rows that are"

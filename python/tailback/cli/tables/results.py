@@ -190,8 +190,7 @@ def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
     if alike:
         where = "" if alike == len(groups) else f"at {alike} of {len(groups)} points "
         notes.append(
-            f"{where}every seed gave the same numbers: several such runs are no more evidence "
-            "than one"
+            f"{where}every seed gave the same numbers, so several runs show no more than one run"
         )
     return notes
 

@@ -129,8 +129,8 @@ WITHOUT_PATCH = (
 )
 
 OTHER_PATCH = (
-    "the kernel was built with another version of tailback's patch for programs, which may shield "
-    f"programs from this machine less, and warn of less; run: {COMMAND}"
+    "the kernel was built with another version of tailback's patch for programs, so this "
+    f"machine may affect programs more, and warnings may be missing; run: {COMMAND}"
 )
 
 

@@ -146,8 +146,8 @@ class Cluster:
                 continue
             if isinstance(there, BaseException):
                 wrong.append(
-                    f"worker {address}: tailback is not there ({there}); expected tailback "
-                    f"{here['tailback']}"
+                    f"worker {address}: tailback is not installed there ({there}); expected "
+                    f"tailback {here['tailback']}"
                 )
                 continue
             differing = [word for word in here if there.get(word) != here[word]]
@@ -276,7 +276,8 @@ class _Batch:
         except DamagedResults as damage:
             return self._again(run, str(damage))
         except KilledWorker:
-            return "every worker that had it died; it may need more memory than they have"
+            return "every worker that executed this run died; the run may need more memory than a "
+            "worker has"
         except Exception as error:
             if self._client.status != "running":
                 raise ClusterLost(_gone(self._address)) from None

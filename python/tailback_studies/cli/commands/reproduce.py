@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     "parts",
     multiple=True,
     metavar="NAME",
-    help="Run only this figure or table [default: all]. Can be repeated.",
+    help="Run only this figure or table of the publication [default: all]. Can be repeated.",
 )
-@click.option("--quick", is_flag=True, help="Do fewer and shorter runs, for a first look.")
+@click.option("--quick", is_flag=True, help="Execute fewer and shorter runs, for a first look.")
 @click.option(
     "--page",
     is_flag=True,

@@ -37,26 +37,27 @@ if TYPE_CHECKING:
     "queues",
     multiple=True,
     metavar="NAME",
-    help="Run only scenarios of this queue, or of a group of queues that the validation page "
-    "shows together [default: all]. Can be repeated.",
+    help="Run only the scenarios of this queue, or of a group of queues that share a section of "
+    "the validation page [default: all queues]. Can be repeated.",
 )
 @click.option(
     "--write",
     is_flag=True,
     help="Also write docs/evidence/validation.md and its figures. With --queue NAME, write "
-    "docs/evidence/validation-NAME.md instead. NAME is the group if all queues of a group are "
-    "chosen, otherwise the first queue.",
+    "docs/evidence/validation-NAME.md instead. If --queue chooses all queues of a group, NAME is "
+    "the name of the group. Otherwise NAME is the first queue.",
 )
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare stored runs only, without running anything.",
+    help="Compare only runs that are already stored, and run nothing.",
 )
 @run_options(
     engine=False,
     cores=False,
     spread=False,
-    seeds_help="Number of seeds of each scenario [default: 5; fewer with --quick].",
+    seeds_help="Number of seeds for each scenario; each seed is one run on each engine [default: "
+    "5; fewer with --quick].",
 )
 @json_option
 def validate(
