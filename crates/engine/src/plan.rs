@@ -109,12 +109,12 @@ keys! {
         /// plugins, not on the paths in this key.
         // The calling program already contains the plugins.
         key with = key(KeyKind::Folders);
-        /// Runs the scenario with every combination of the listed values. Each key in this table is
-        /// the path of a scenario key, such as "bottleneck.rate". Its value is a list of values for
-        /// that key. Each combination is called a sweep point. Every sweep point runs with every
-        /// seed. Sweep points are ordered so that the last key varies fastest. Keys in
-        /// [[sweep.zip]] do not vary independently. All lists of such a table must have equal
-        /// length, and the n-th values of the lists are used together.
+        /// tailback runs the scenario with every combination of the listed values. Each key in this
+        /// table is the path of a scenario key, such as "bottleneck.rate". Its value is a list of
+        /// values for that key. Each combination is called a sweep point. Every sweep point runs
+        /// with every seed. Sweep points are ordered so that the last key varies fastest. Keys in
+        /// [[sweep.zip]] do not vary independently. All lists of a table [[sweep.zip]] must have
+        /// equal length, and the n-th values of the lists are used together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If the condition does not hold, the run fails.
         key assert = key(KeyKind::Asserts);
@@ -127,8 +127,8 @@ keys! {
         /// Base round-trip time, in addition to the `delay` of links. Half of this time
         /// passes before the first link, and the other half after packets have left the receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
-        /// A named path (`tailback list paths`). It sets those keys of [path] and [bottleneck] that
-        /// the scenario does not set.
+        /// A named path (`tailback list paths`). The named path sets those keys of [path] and
+        /// [bottleneck] that the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
         /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). A TCP
         /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is the
@@ -272,7 +272,7 @@ pub struct HostStack {
     pub initial_cwnd: u32,
     /// Lower limit of the retransmission timeout.
     pub min_rto: Time,
-    /// After how many segments the receiver sends a delayed ACK.
+    /// Number of segments after which the receiver sends a delayed ACK.
     pub delack: Delack,
     /// Whether the host stores values about destinations for later connections, and whether these
     /// values include ssthresh.

@@ -98,17 +98,17 @@ fields! {
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
         /// Mean of the sender's smoothed RTT, sampled once per `record.interval`.
         srtt_ms_mean: Option<f64> = measured("ms", Samples).less();
-        /// Data packets sent, retransmissions included.
+        /// Number of data packets sent, including retransmissions.
         packets: u64 = measured("packets", Count);
-        /// Data packets sent again.
+        /// Number of data packets that were retransmitted.
         retransmits: u64 = measured("packets", Count).less();
-        /// Retransmission timeouts.
+        /// Number of retransmission timeouts.
         timeouts: u64 = measured("", Count).less();
-        /// Drops of a flow's packets at every link.
+        /// Number of the flow's packets that were dropped, at all links together.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks of a flow's packets at every link.
+        /// Number of the flow's packets that were marked with CE, at all links together.
         marks: Option<u64> = measured("packets", Count);
-        /// SCE marks of a flow's packets at every link.
+        /// Number of the flow's packets that were marked with SCE, at all links together.
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
@@ -165,7 +165,7 @@ fields! {
 fields! {
     /// Statistics of a link's samples, one for each interval after the warm-up.
     pub struct QueueSamples {
-        /// Utilisation of the link. Each interval of `record.statistics` gives one sample.
+        /// Utilisation of the link. There is one sample for each interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals).more();
     }
 }
@@ -249,23 +249,23 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow's frame bytes. Each flow gives one sample per interval of
+        /// Rate of a TCP flow's frame bytes. There is one sample for each flow and each interval of
         /// `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
-        /// Estimated window of a TCP flow. Each flow gives one sample per interval of
+        /// Estimated window of a TCP flow. There is one sample for each flow and each interval of
         /// `record.statistics`: the flow's rate x (mean queue delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
-        /// Share of the link's capacity that the class uses. Each interval of `record.statistics`
-        /// gives one sample.
+        /// Share of the link's capacity that the class uses. There is one sample for each interval
+        /// of `record.statistics`.
         utilisation: Stat = measured("", Intervals);
-        /// Mark rate: CE marks divided by packets forwarded. Each interval of `record.statistics`
-        /// gives one sample.
+        /// Mark rate: CE marks divided by packets forwarded. There is one sample for each interval
+        /// of `record.statistics`.
         mark_share: Stat = measured("", Intervals).at_most(1.0);
-        /// Drop rate: drops divided by the number of packets forwarded or dropped. Each interval of
-        /// `record.statistics` gives one sample.
+        /// Drop rate: drops divided by the number of packets forwarded or dropped. There is one
+        /// sample for each interval of `record.statistics`.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
-        /// Queue delay of the class's packets. Each interval of `record.statistics` gives one
-        /// sample: the mean over the packets of the interval.
+        /// Queue delay of the class's packets. There is one sample for each interval of
+        /// `record.statistics`: the mean over the packets of the interval.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

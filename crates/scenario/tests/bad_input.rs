@@ -1030,7 +1030,7 @@ fn too_many_flows() {
     );
     check_base(
         "count = 500000\n[sweep]\nseeds = 5\n",
-        "f.toml:13:9: the points have too many flows together; expected at most 2000000 in one sweep",
+        "f.toml:13:9: all sweep points together have too many flows; expected at most 2000000 in one sweep",
     );
     // The scenario is rejected before memory for the flows is allocated.
     let text = format!("{BASE}count = 999999\n");
@@ -1552,7 +1552,7 @@ fn gains_need_a_baseline() {
     };
     check(
         &sweep("[0.7, 0.8]"),
-        r#"f.toml:9:10: there is no baseline for "throughput_gain"; expected for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta"#,
+        r#"f.toml:9:10: there is no baseline for "throughput_gain"; expected a sweep over beta_ecn whose values include beta, which is the standard backoff"#,
     );
     let made = load(sweep("[0.8, 0.5]").as_bytes(), "f.toml", &[], None).expect("it is right");
     let baselines: Vec<_> = made.points.iter().map(|point| point.baseline).collect();
@@ -1990,8 +1990,8 @@ fn what_is_never_measured_is_warned_of() {
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
-            "f.toml:10:9: alone it has sent its 14480 bytes at 51.6ms, and nothing is counted before \
-           the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
+            "f.toml:10:9: without other traffic, the flow has sent all 14480 bytes at 51.6ms, and \
+           nothing is counted before the warm-up ends at 2s; expected a later start, a shorter warm-up or more bytes",
         ],
     );
     // At 10 Mbit/s, 2.5 MB take 2 s, so the transfer lasts into the measured time.

@@ -159,7 +159,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         time(
             "typical_rtt",
-            "Typical round-trip time. If only max_rtt or only typical_rtt is set, the other follows: max_rtt is 6 times typical_rtt.",
+            "Typical round-trip time. If only max_rtt or only typical_rtt is set, tailback \
+             computes the other option: max_rtt is 6 times typical_rtt.",
             Time::from_us(1),
         ),
         Opt {
@@ -299,7 +300,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "version",
-            doc: "The version of DualPI2 to follow. It also determines the defaults of other options.",
+            doc: "The version of DualPI2 to follow. The version also determines the defaults of \
+             other options.",
             kind: Kind::Word(presets::VERSIONS),
             default: Some("linux-6.17"),
             tc: None,

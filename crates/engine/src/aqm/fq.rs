@@ -59,7 +59,7 @@ const fn packets(name: &'static str, doc: &'static str, default: &'static str) -
 /// The registry entry of `fq`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "fq",
-    doc: "Fair queueing of flows. A packet is marked if it has waited longer than a threshold.",
+    doc: "Fair queueing of flows. Packets that have waited longer than a threshold are marked.",
     follows: "Linux 7.3 sch_fq",
     options: &[
         packets(

@@ -38,7 +38,7 @@ use crate::registry::{Entry, Kind, Opt, OptionError, Options, Value};
 /// The registry entry of `dctcp`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dctcp",
-    doc: "Cuts the window in proportion to the fraction of marked segments.",
+    doc: "Reduces the window in proportion to the fraction of marked segments.",
     follows: "RFC 8257; Linux 7.3 tcp_dctcp.c",
     options: &[
         Opt {

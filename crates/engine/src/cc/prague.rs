@@ -47,8 +47,8 @@
 //! in the L4S team's Linux 5.15. In version 0.7, tailback sends packets of a constant size. The
 //! module sends smaller packets if two full packets would take longer than a
 //! virtual RTT. With a virtual RTT of 25 ms, this happens at rates below 1 Mbit/s. In tailback, the
-//! option `swing = 0` turns the swing of the pacing rate off. The module replaces 0 by its default.
-//! In tailback, ACKs and SYNs do not carry ECT(1).
+//! option `swing = 0` turns the swing of the pacing rate off. The module replaces 0 with its
+//! default. In tailback, ACKs and SYNs do not carry ECT(1).
 
 mod alpha;
 mod fallback;
@@ -72,7 +72,8 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Version of the module: \"0.6\" of 2020 and 2021, or \"0.7\" of 2024. It sets the defaults of the options below.",
+            doc: "Version of the module: \"0.6\" of 2020 and 2021, or \"0.7\" of 2024. The version \
+             sets the defaults of the options below.",
             kind: Kind::Word(&["0.6", "0.7"]),
             default: Some("0.6"),
             tc: None,

@@ -1,6 +1,6 @@
-//! Delivers ACKs in batches, and may remove some of them. Wi-Fi, cable and cellular links collect
-//! ACKs and send them together. Some of these links thin the ACKs: they keep only the newest ACK of
-//! each flow.
+//! This impairment delivers ACKs in batches, and may remove some of the ACKs. Wi-Fi, cable and
+//! cellular links collect ACKs and send them together. Some of these links thin the ACKs: they keep
+//! only the newest ACK of each flow.
 //!
 //! Thinning does not look at the content of ACKs (duplicate ACKs, SACK blocks, ECN-Echo) or at FIN
 //! flags. ACKs that are removed by thinning count as drops with the cause `ack_filter`.
@@ -25,8 +25,8 @@ const NEWEST: &str = "newest";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "ack_batch",
-    doc: "Collects ACKs and releases them in batches. A batch has all collected ACKs, or only the \
-        newest ACK of each flow (thinning).",
+    doc: "Collects ACKs and releases them in batches. A batch contains all collected ACKs, or only \
+        the newest ACK of each flow (thinning).",
     follows: "draft-ietf-ccwg-bbr-06 appendix A.12; RFC 3449 section 5.2",
     options: &[
         Opt {

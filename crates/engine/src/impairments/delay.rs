@@ -1,5 +1,5 @@
-//! Adds a delay to the constant delay of the link. This delay changes at given times, as after a
-//! change of route or after a handover.
+//! This impairment adds a delay to the constant delay of the link. This delay changes at given
+//! times, as after a change of route or after a handover.
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
 //! the kernel engine, it applies to packets that reach netem after the step. A packet reaches netem

@@ -46,7 +46,11 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "distribution",
-            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal variable with mean 0, truncated at 3 deviations. \"exponential\". \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \"wifi\": model of a busy Wi-Fi channel with the mean `mean`.",
+            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, \
+             truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal \
+             variable with mean 0, truncated at 3 deviations. \"exponential\": with `mean`. \
+             \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \
+             \"wifi\": model of a busy Wi-Fi channel with the mean `mean`.",
             kind: Kind::Word(WORDS),
             default: Some("normal"),
             tc: None,

@@ -1,4 +1,5 @@
-//! Each packet is lost at random, independently of the others. The probability may change in steps.
+//! Each packet is lost at random, independently of the other packets. The probability may change in
+//! steps.
 
 use tailback_record::Cause;
 
@@ -15,7 +16,7 @@ const STEPS: &str = "steps";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "loss",
-    doc: "Loses packets at random, each independently of the others.",
+    doc: "Loses packets at random, each packet independently of the other packets.",
     follows: "Linux sch_netem, loss random",
     options: &[
         share(

@@ -1,5 +1,5 @@
-//! Reorders packets by delaying some of them. A delayed packet waits for a given time (`by`), or
-//! until a given number of later packets (`distance`) has passed.
+//! This impairment reorders packets by delaying some of them. A delayed packet waits for a given
+//! time (`by`), or until a given number of later packets (`distance`) has passed.
 //!
 //! With `by`, the packets that follow within this time overtake the delayed packet. With
 //! `distance`, the number of packets that overtake does not depend on the rate. RFC 4737 calls this

@@ -1,5 +1,5 @@
-//! Models what the two ends of a tunnel do with the ECN field (RFC 6040). Inside the tunnel, each
-//! packet has an additional outer header, with its own ECN field.
+//! This impairment models what the two ends of a tunnel do with the ECN field (RFC 6040). Inside
+//! the tunnel, each packet has an additional outer header, with its own ECN field.
 //!
 //! Use this impairment twice. Add it to the last link before the tunnel, with `end = "ingress"`,
 //! and to the last link of the tunnel, with `end = "egress"`. Queues between these two links read
@@ -31,12 +31,14 @@ const FULL: &str = "full-functionality";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "tunnel",
-    doc: "One end of a tunnel. The ingress adds an outer header with an ECN field; the egress removes it and merges the two ECN fields.",
+    doc: "One end of a tunnel. The ingress adds an outer header with an ECN field; the egress \
+     removes the outer header and merges the two ECN fields.",
     follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
     options: &[
         Opt {
             name: "end",
-            doc: "\"ingress\": adds an outer header to packets; \"egress\": removes it.",
+            doc: "\"ingress\": adds an outer header to packets; \"egress\": removes the outer \
+             header.",
             kind: Kind::Word(&[INGRESS, "egress"]),
             default: Some(INGRESS),
             tc: None,

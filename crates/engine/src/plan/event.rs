@@ -10,7 +10,7 @@ use crate::units::{Rate, Time};
 keys! {
     /// A change during the run. The simulator applies it after all other events at the same time.
     pub struct EventPlan as "[[events]]" {
-        /// When the change happens.
+        /// Time of the change.
         at: Time = ANY_TIME.required();
         /// New values, each with the path of its key as in [sweep]: { "bottleneck.rate" = "10Mbit",
         /// "bottleneck.queue.target" = "2ms" }. The following may change: a link's rate, delay and
@@ -23,9 +23,9 @@ keys! {
         /// and `wred` keep all queued packets, and `cake` drops packets only when the next packet
         /// arrives. Linux differs only for `red`: Linux then discards all packets in the queue.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start at this time. The `start` of such a flow or source
-        /// must be later than this time, and has no effect. The random delay of start_jitter is not
-        /// added.
+        /// Names of flows and sources that start at this time. The key `start` of these flows and
+        /// sources must be later than this time, and then has no effect. The random delay of
+        /// start_jitter is not added.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);

@@ -162,7 +162,7 @@ keys! {
         /// that number is smaller. A burst is not allowed with link = "wire" or with a rate from a
         /// trace. A burst is not allowed with Cake either, because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
-        /// Adds an independent copy of the link in the reverse direction. Results call the copy
+        /// Whether the link has an independent copy in the reverse direction. Results call the copy
         /// NAME.back.
         key both_directions = BOOL.default("false");
         /// One-way delay of packets after they have left the link. { steps = [[time, delay], ...] }
@@ -179,11 +179,13 @@ keys! {
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
         loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
-        /// Some packets arrive late: { probability, delay }, as with the impairment `reorder`.
+        /// Delays some packets, so that they arrive after later packets: { probability, delay }.
+        /// The impairment `reorder` does the same.
         key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
         /// Probability that a packet is duplicated, as with the impairment `duplicate`.
         key duplicate = float(0.0, 1.0).default("0").since("0.2");
-        /// Drops packets that exceed a rate: { rate, burst }, as the impairment `police` does.
+        /// A policer, which drops packets that exceed a rate: { rate, burst }. The impairment
+        /// `police` does the same.
         key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
         /// Bytes that are added to the length of each frame when its transmission time is computed.
         overhead: i32 = int(-256, 256).default("0")

@@ -57,11 +57,11 @@ keys! {
         ecn: bool = BOOL.default("false");
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When the programs start, except servers (programs with `ready`). The random delay of
-        /// start_jitter is added.
+        /// Time at which the programs start, except servers (programs with `ready`). The random
+        /// delay of start_jitter is added.
         start: Time = ANY_TIME.default("0s");
-        /// When tailback ends all programs (SIGTERM, and SIGKILL a second later); default: at the
-        /// end of the run.
+        /// Time at which tailback ends all programs (SIGTERM, and SIGKILL a second later); default:
+        /// the end of the run.
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
@@ -104,10 +104,11 @@ keys! {
     /// The program that runs on one of the two hosts.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. tailback replaces the placeholders {sender}, {receiver},
-        /// {sender6} and {receiver6} by the hosts' addresses. To get the addresses of another
-        /// entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is replaced by
-        /// the number of whole seconds from start to stop. If stop is not set, it is the number of
-        /// whole seconds from start to the end of the run. Write "{{" for a literal brace.
+        /// {sender6} and {receiver6} with the addresses of the hosts. To get the addresses of
+        /// another entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is
+        /// replaced by the number of whole seconds from start to stop. If stop is not set, it is
+        /// the number of whole seconds from start to the end of the run. Write "{{" for a literal
+        /// brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Declares that this side is a server, which starts before the run begins. The run begins
         /// when the server is ready. The value is the sign by which tailback recognises that the

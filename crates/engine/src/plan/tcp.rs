@@ -131,7 +131,7 @@ words! {
     }
 }
 
-/// After how many segments the receiver sends a delayed ACK, at least 1.
+/// Number of segments after which the receiver sends a delayed ACK. It is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 
@@ -194,24 +194,25 @@ keys! {
         initial_cwnd: u32 = int(1, 100_000).default("10");
         /// Shortest allowed retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
-        /// After how many segments the receiver sends a delayed ACK. If the timer for delayed ACKs
-        /// fires first, the receiver sends the ACK then. With true, an ACK covers two segments, as
-        /// in Linux. With false, an ACK covers one segment. With a larger number, each ACK covers
-        /// that many segments (stretch ACKs).
+        /// Number of segments after which the receiver sends a delayed ACK. If the timer for
+        /// delayed ACKs fires first, the receiver sends the ACK then. With true, an ACK covers two
+        /// segments, as in Linux. With false, an ACK covers one segment. With a larger number, each
+        /// ACK covers that many segments (stretch ACKs).
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
         /// Whether TCP uses the timestamp option.
         // Without timestamps, TCP neither gets RTT samples from retransmitted data nor detects
         // spurious retransmissions. `header` already includes the bytes of this option.
         timestamps: bool = BOOL.default("true");
-        /// The largest window that the receiver offers. This applies on both engines.
+        /// The largest window that the receiver offers. The key has the same meaning on both
+        /// engines.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
         /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
         /// fq qdisc paces groups of at least two segments. In Linux, this happens if TCP joins
-        /// segments (GSO). "gso": TCP paces such groups, but only if the congestion control
-        /// requests pacing. Without path.offloads, each segment is a packet of its own in
-        /// every case.
+        /// segments (GSO). "gso": TCP paces groups of at least two segments, but only if the
+        /// congestion control requests pacing. Without path.offloads, each segment is a packet of
+        /// its own in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of

@@ -25,7 +25,7 @@ keys! {
         ecn: bool => BOOL;
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// When the flow connects. start_jitter adds a random delay.
+        /// Time at which the flow connects. start_jitter adds a random delay.
         start: Time = ANY_TIME.default("0s");
         /// From this time on, the flow sends no new data.
         stop: Option<Time> = ANY_TIME;

@@ -13,8 +13,8 @@ const REPORT: &str = "irtt.json";
 /// The registry entry of `irtt`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
-    doc: "Sends UDP packets at equal intervals, as in a call, and measures the replies. Both ends share one \
-          clock, so one-way delays are exact.",
+    doc: "irtt sends UDP packets at equal intervals, as in a call, and measures the delays of the \
+          replies. Both ends share one clock, so one-way delays are exact.",
     follows: "irtt",
     options: &[
         Opt {

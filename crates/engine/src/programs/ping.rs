@@ -10,7 +10,7 @@ use crate::units::Time;
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
     doc: "The sender's host sends ICMP echo requests. The kernel of the receiver's host answers \
-        them.",
+        these requests.",
     follows: "iputils ping",
     options: &[
         Opt {
@@ -34,7 +34,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "requests",
-            doc: "Number of requests; default: as many as fit until one second before `stop` or before the end of the run.",
+            doc: "Number of requests; default: ping sends requests until one second before `stop` \
+             or before the end of the run.",
             kind: Kind::Int {
                 min: 1,
                 max: 1_000_000,

@@ -26,7 +26,8 @@ pub const DEADLINE: Opt = Opt {
 /// The registry entry of `audio`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "audio",
-    doc: "Audio of a call: a datagram of constant size every 20 ms. Measures the delay of frames, and how many frames are lost or late.",
+    doc: "Audio of a call: a datagram of constant size every 20 ms. The source measures the delay \
+     of frames, and how many frames are lost or late.",
     follows: "draft-huitema-ccwg-c4-test: 80 bytes every 20 ms",
     options: &[
         Opt {

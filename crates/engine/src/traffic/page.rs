@@ -25,7 +25,9 @@ use crate::units::Time;
 /// The registry entry of `page`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "page",
-    doc: "Web pages, loaded one after the other. The objects of a page arrive over 6 connections at the same time, or over one connection. Measures the time until a page is complete.",
+    doc: "Web pages, loaded one after the other. The objects of a page arrive over 6 connections \
+     at the same time, or over one connection. The source measures the time until a page is \
+     complete.",
     follows: "RFC 7928, section 7.2: 50 objects over 6 connections, back to back",
     options: &[
         Opt {

@@ -1,6 +1,7 @@
-//! Ping: requests of one size are sent at equal intervals, and each request is echoed at once.
+//! Ping: the source sends requests of one size at equal intervals, and the receiver echoes each
+//! request at once.
 //!
-//! Echoes have the size of their requests. Echoes return over the links in the key `back`. By
+//! An echo has the size of its request. Echoes return over the links in the key `back`. By
 //! default, these are the links of the route in reverse order (`NAME.back` for each link NAME). The
 //! source records the one-way delays of each request and of its echo. Their sum is the round-trip
 //! time.
@@ -15,7 +16,8 @@ use crate::units::{Rate, Time};
 /// The registry entry of `ping`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
-    doc: "Sends requests at equal intervals. The receiver echoes each request at once. Measures round-trip and one-way delays, and losses.",
+    doc: "Sends requests at equal intervals. The receiver echoes each request at once. The source \
+     measures round-trip and one-way delays, and losses.",
     follows: "ping and irtt; Flent's interval of 200 ms",
     options: &[
         Opt {

@@ -1,5 +1,5 @@
-//! Measures responsiveness under working conditions. The source loads a path with bulk connections
-//! and sends probes over it. The result is a number of round trips per minute (RPM).
+//! This source measures responsiveness under working conditions. It loads a path with bulk
+//! connections and sends probes over it. The result is a number of round trips per minute (RPM).
 //!
 //! The source follows draft-ietf-ippm-responsiveness-09, but it tests only one direction:
 //!

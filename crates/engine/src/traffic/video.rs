@@ -56,7 +56,9 @@ const CUT: f64 = 0.9;
 /// The registry entry of `video`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "video",
-    doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and at a fixed or adaptive bitrate. Measures the delay of frames, the number of late frames, and stalls.",
+    doc: "Video of a call: frames of varying size, including key frames, at a given frame rate and \
+     at a fixed or adaptive bitrate. The source measures the delay of frames, the number of late \
+     frames, and stalls.",
     follows: "RFC 8593, section 5; key frames of draft-huitema-ccwg-c4-test",
     options: &[
         Opt {

@@ -13,8 +13,8 @@ fields! {
         sent: u64 = measured("", Count).called("echo_requests");
         /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Echo requests whose echo did not arrive within 10 s, or not before the echo of a later
-        /// request.
+        /// Number of echo requests whose echo did not arrive within 10 s, or not before the echo of
+        /// a later request.
         lost: u64 = measured("", Count).called("echoes_lost").less();
         /// One-way delay of echoes in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
@@ -24,13 +24,14 @@ fields! {
 fields! {
     /// Summary of the frames of a source of media.
     pub struct FrameSummary {
-        /// Frames captured.
+        /// Number of frames that were captured.
         sent: u64 = measured("", Count).called("frames");
-        /// Frames whose datagrams all arrived.
+        /// Number of frames of which all datagrams arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
-        /// Frames that are still incomplete after 10 s, or when a later frame is complete.
+        /// Number of frames that were still incomplete 10 s after capture, or when a later frame
+        /// was complete.
         lost: u64 = measured("", Count).called("frames_lost").less();
-        /// Frames whose deadline passed before the end of the run.
+        /// Number of frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
         /// Share of the frames in `frames_judged` that were incomplete at their deadline. Lost
         /// frames count as incomplete.

@@ -273,11 +273,11 @@ mod tests {
         );
         assert_eq!(field("delay_ms.mean"), Some("delay_ms.mean"));
         let docs = |path| of(path).map(|metric| metric.doc.as_str());
-        let share = "Median mark rate: CE marks divided by packets forwarded. Each interval of \
-                     `record.statistics` gives one sample.";
+        let share = "Median mark rate: CE marks divided by packets forwarded. There is one sample \
+                     for each interval of `record.statistics`.";
         assert_eq!(docs("mark_share.p50"), Some(share));
-        let rate = "Largest rate of a TCP flow's frame bytes. Each flow gives one sample per \
-                    interval of `record.statistics`.";
+        let rate = "Largest rate of a TCP flow's frame bytes. There is one sample for each flow \
+                    and each interval of `record.statistics`.";
         assert_eq!(docs("rate_mbit.max"), Some(rate));
     }
 }

@@ -85,7 +85,7 @@ fields! {
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
         /// Packets that the sender's host sent.
         packets: u64 = measured("packets", Count);
-        /// Packets from the sender's host that arrived.
+        /// Number of packets from the sender's host that arrived.
         received_packets: u64 = measured("packets", Count);
         /// Drops of packets of both hosts at every link.
         drops: Option<u64> = measured("packets", Count).less();
@@ -111,13 +111,13 @@ fields! {
 fields! {
     /// Packets of a program's sender by ECN field.
     pub struct EcnSummary {
-        /// Packets sent as Not-ECT.
+        /// Number of packets sent as Not-ECT.
         not_ect: u64 = measured("packets", Count);
-        /// Packets sent with ECT(1).
+        /// Number of packets sent with ECT(1).
         ect1: u64 = measured("packets", Count);
-        /// Packets sent with ECT(0).
+        /// Number of packets sent with ECT(0).
         ect0: u64 = measured("packets", Count);
-        /// Packets sent with CE.
+        /// Number of packets sent with CE.
         ce: u64 = measured("packets", Count);
     }
 }

@@ -24,7 +24,7 @@ fields! {
         started: u64 = measured("", Count).called("requests");
         /// Requests made after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();
-        /// Requests rejected because of the limit on simultaneous connections.
+        /// Number of requests that were rejected because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
         /// The completed requests by size.
         bins: Vec<CompletionBin> = about();

@@ -21,9 +21,9 @@ keys! {
         link: Option<String> => TEXT;
         /// The class of flows; default: every class.
         class: Option<String> => TEXT;
-        /// The flow or source of traffic whose harm to the others is measured. Set this key for
-        /// metrics such as `harm_throughput`. To measure the harm, tailback also runs the scenario
-        /// without this flow or source, with the same seed.
+        /// The flow or source of traffic whose harm to the other flows and sources is measured. Set
+        /// this key for metrics such as `harm_throughput`. To measure the harm, tailback also runs
+        /// the scenario without this flow or source, with the same seed.
         without: Option<String> => TEXT.since("0.2");
         /// Smallest allowed value.
         min: Option<f64> = NUMBER;

@@ -15,7 +15,8 @@ use crate::declare::Traces;
 
 /// The expected value in the error for an assertion that needs a gain, if the sweep has no
 /// baseline.
-pub(crate) const BASELINE: &str = "for every point another that differs in beta_ecn only and has the standard backoff: a sweep over beta_ecn with a value equal to beta";
+pub(crate) const BASELINE: &str =
+    "a sweep over beta_ecn whose values include beta, which is the standard backoff";
 
 /// Returns the standard response to marks of a congestion control, if its options can change that
 /// response.

@@ -53,7 +53,7 @@ pub(super) fn runs(
     let key = sweep.dimensions.first().and_then(|d| d.keys.first());
     let too_many = Problem::new(
         key.map_or(sweep.seeds_span, SweptKey::span),
-        "the points have too many flows together",
+        "all sweep points together have too many flows",
     )
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
@@ -67,7 +67,7 @@ pub(super) fn runs(
     // Do not look for further errors, because it would take minutes to read all combinations.
     if sound && grid > 1 && values(root, sweep).saturating_mul(grid) > MAX_TOTAL_VALUES {
         reader.problem(Problem {
-            message: "the points have too many values together".to_owned(),
+            message: "all sweep points together have too many values".to_owned(),
             expected: Some(format!("at most {MAX_TOTAL_VALUES} in one sweep")),
             ..too_many
         });

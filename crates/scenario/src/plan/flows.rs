@@ -345,7 +345,7 @@ fn warn_of_short(
         return;
     }
     let message = format!(
-        "alone it has sent its {} bytes at {}, and nothing is counted before the warm-up ends at {}",
+        "without other traffic, the flow has sent all {} bytes at {}, and nothing is counted before the warm-up ends at {}",
         bytes.0,
         about(ends),
         context.warmup

@@ -412,7 +412,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
         let runs_on = usize::from(this.plan.sender.is_none());
         if this.plan.sender.is_some() && this.plan.receiver.is_some() {
             problem(
-                format!("hosts of \"{name}\" cannot be reached: this entry has both of its own"),
+                format!("cannot use a host of \"{name}\": this entry has two hosts of its own"),
                 "one side of this entry".to_owned(),
             );
         } else if side == runs_on {
@@ -429,7 +429,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
             );
         } else if partner.is_some_and(|partner| partner != other) {
             problem(
-                "this entry has a host of another one already".to_owned(),
+                "this entry already uses a host of another entry".to_owned(),
                 "hosts of one entry".to_owned(),
             );
         } else if that.plan.count > 1 {
@@ -439,8 +439,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
             );
         } else if that.plan.partner.is_some() || shares(that, &entries[..]) {
             problem(
-                format!("\"{name}\" has a host of another entry itself"),
-                "the entry whose host it is".to_owned(),
+                format!("\"{name}\" itself uses a host of another entry"),
+                "the entry that owns this host".to_owned(),
             );
         } else {
             partner = Some(other);
@@ -450,7 +450,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     for key in ["rtt", "route", "back", "reverse", "hosts"] {
         if let Some(item) = entries[at].fields.item(key) {
             let name = &entries[other].plan.name;
-            let message = format!("\"{key}\" is that of \"{name}\", whose host this entry has");
+            let message =
+                format!("\"{name}\" sets \"{key}\", because this entry uses a host of \"{name}\"");
             let problem = Problem::new(item.key_span, message);
             reader.problem(problem.expected(format!("no \"{key}\"")));
         }
@@ -492,7 +493,7 @@ pub(super) fn check_hosts(reader: &mut Reader<'_>, lists: [&[Node]; 3], programs
                 if list == 2 && known.is_some_and(|known| known != here) {
                     let message = format!("there is a host named \"{}\" already", shorten(name));
                     let problem = Problem::new(host.span, message);
-                    reader.problem(problem.expected("names of its own for an entry of programs"));
+                    reader.problem(problem.expected("host names that no other entry uses"));
                 }
             }
         }

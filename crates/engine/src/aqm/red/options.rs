@@ -86,7 +86,8 @@ pub const IDLE: Opt = Opt {
 /// The option for the packet size by which idle time is converted to a number of packets.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
-    doc: "Packet size avpkt in the formula of `idle`, bytes. tc has no default: this is the value that tc-red(8) recommends.",
+    doc: "Packet size avpkt, in bytes, in the formula of `idle`. tc has no default: this is the \
+     value that tc-red(8) recommends.",
     kind: Kind::Size {
         packets: false,
         bytes: true,
@@ -108,7 +109,8 @@ pub const BANDWIDTH: Opt = Opt {
 /// average.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
-    doc: "Whether the queue length that updates the average includes the arriving packet. In Linux the length does not include it.",
+    doc: "Whether the queue length that updates the average includes the arriving packet. In \
+     Linux, the length does not include the arriving packet.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

@@ -24,7 +24,7 @@ pub(in crate::cc) const HEADROOM: Opt = number(
 );
 pub(in crate::cc) const PROBE_WAIT: Opt = time(
     "probe_wait",
-    "Least time between two probes.",
+    "Shortest time between two probes.",
     Time::from_ms(1),
     "2s",
 );
@@ -94,7 +94,8 @@ pub(in crate::cc) const ECN_RESPONSE: Opt = switch(
 );
 pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
     "ecn_max_rtt",
-    "BBR ignores marks until the smallest RTT is at most this value; 0: it never ignores them.",
+    "BBR ignores marks until the smallest RTT is at most this value; with 0, BBR never ignores \
+     marks.",
     Time::ZERO,
     "5ms",
 );
