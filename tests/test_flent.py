@@ -499,7 +499,7 @@ def test_a_test_bed_stands_beside_one_point(tailback: Tailback, tmp_path: Path) 
         (("bed.flent.gz", "none"), 'sweep "none" does not exist'),
         (("bed.flent.gz", "none.flent.gz"), "none.flent.gz: No such file"),
         (("bed.flent.gz", "results", "--seeds", "3"), "--seeds"),
-        (("bed.flent.gz", "results", "--variant", "a"), "use one with --variant"),
+        (("bed.flent.gz", "results", "--variant", "a"), "use one file with --variant"),
     ):
         done = tailback("compare", *args)
         assert (done.returncode, done.stdout) == (2, ""), args
