@@ -167,7 +167,12 @@ def test_what_a_case_sets() -> None:
     ]
     assert made["bottleneck"]["queue"]["aqm"] == "pie"
     alone = points.made(one("erfqcodel_res_mr", "mix_1000_d5005_r0"), 250, points.AS_PUBLISHED)
-    assert [flow["cc"] for flow in alone["flows"]] == ["reno"]
+    assert [flow["cc"] for flow in alone["flows"]] == ["cubic"]
+    beside = points.made(one("erpie_res_mr", "mix_1000_d5100_r5020"), 250, points.AS_PUBLISHED)
+    assert [(flow["cc"], flow["ecn"]) for flow in beside["flows"]] == [
+        ("cubic", True),
+        ("reno", False),
+    ]
     udp = points.made(one(OVERLOAD, "mix_1000d_u0s5_r_u140s5"), 250, points.AS_PUBLISHED)
     (source,) = udp["traffic"]
     assert (source["class"], source["ecn"], source["rate"]) == ("C-udp", "not-ect", "144000000bit")

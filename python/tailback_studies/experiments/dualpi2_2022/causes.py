@@ -50,7 +50,12 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "limit 40000p, 1024 flows, quantum 1514, target 5 ms, interval 100 ms, ECN",
         "stated",
     ),
-    ("L", "TCP Prague on DualPI2, CUBIC or Reno with ECN elsewhere", "the names of the archives"),
+    (
+        "L",
+        "TCP Prague on DualPI2, CUBIC with ECN elsewhere",
+        "the names of the archives; `er` names Reno, but the published rates are those of CUBIC "
+        "(see the open questions)",
+    ),
     ("C", "CUBIC or Reno without ECN", "the names of the archives"),
     (
         "hosts",
