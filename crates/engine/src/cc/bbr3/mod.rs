@@ -33,8 +33,8 @@
 //!
 //! - BBR saves its state once per recovery, and restores this state if the recovery was spurious
 //!   (section 5.5.11.1). The draft's pseudo-code saves the state at the first loss of each round
-//!   trip. Then the second lost segment after PROBE_UP would overwrite the saved state, because
-//!   PROBE_DOWN resets the signs of congestion.
+//!   trip. With this pseudo-code, the second lost segment after PROBE_UP would overwrite the saved
+//!   state, because PROBE_DOWN resets the signs of congestion.
 //! - After an idle time, both the measuring interval and the count of `extra_acked` restart. The
 //!   pseudo-code restarts only the interval.
 //! - BBR counts ranges of lost segments at the time when loss detection finds them. Adjacent lost
