@@ -3,8 +3,11 @@
 //! To find the two ends of a packet, the processor makes three reads in turn. It reads the table
 //! entry, then the connection, and then data that the connection stores elsewhere. The address of
 //! each read is known only after the previous read. So each packet has three prefetches before it
-//! is handled. With at most [`MANY`] connections, all of this data is in the caches anyway, so the
-//! network does not prefetch.
+//! is handled.
+//!
+//! With at most [`MANY`] connections, parts of this data are in the caches. Then the third
+//! prefetch, and prefetches for data packets in pipes, cost more than they save. So they are not
+//! made. With at most [`SOME`] connections, the network does not prefetch.
 
 use tailback_record::fetch;
 
@@ -13,31 +16,84 @@ use super::connections::Ends;
 use crate::calendar::Component;
 use crate::packet::{Packet, flags};
 
-/// Number of connections above which data is prefetched. The L1 and L2 caches together hold only a
-/// few hundred connections.
+/// Number of connections above which all three prefetches are made.
 const MANY: usize = 2048;
+/// Number of connections above which the network prefetches. The L1 and L2 caches together hold
+/// only a few hundred connections. With 300 connections, prefetching saved no time.
+const SOME: usize = 512;
 
 /// A prefetch is issued this many packets before the packet is handled. There are three prefetches
 /// for each packet.
 pub const PLACES: [usize; 3] = [12, 8, 4];
+/// The places of the two prefetches in a pipe with at most [`MANY`] connections.
+const FEWER_PLACES: [usize; 2] = [6, 3];
 
 impl Network {
+    /// Prefetches for packets in a pipe. `packet` is the packet that leaves the pipe now.
     #[inline]
-    pub(super) fn look_into_pipe(&self, id: u32) {
-        if self.connections > MANY
-            && let Some(coming) = self.pipes[id as usize].packets.ahead(PLACES)
-        {
-            self.look(coming, 0);
+    pub(super) fn look_into_pipe(&self, id: u32, packet: &Packet) {
+        // Data packets in a pipe usually have links before them, and the queues then prefetch.
+        if self.connections > SOME && (packet.has(flags::ACK) || self.connections > MANY) {
+            self.look_into_long_pipe(id);
+        }
+    }
+
+    #[inline(never)]
+    fn look_into_long_pipe(&self, id: u32) {
+        let packets = &self.pipes[id as usize].packets;
+        if self.connections > MANY {
+            if let Some(coming) = packets.ahead(PLACES) {
+                self.look(coming, 0);
+            }
+        } else if let Some([far, near]) = packets.ahead(FEWER_PLACES) {
+            self.look_at_end(far, near, 0);
         }
     }
 
     #[inline]
     pub(super) fn look_into_queue(&self, link: u32) {
-        if self.connections > MANY {
-            let link = &self.links[link as usize];
-            if let Some(coming) = link.queue.ahead(PLACES) {
+        if self.connections > SOME {
+            self.look_into_long_queue(link);
+        }
+    }
+
+    #[inline(never)]
+    fn look_into_long_queue(&self, link: u32) {
+        let link = &self.links[link as usize];
+        if let Some(coming) = link.queue.ahead(PLACES) {
+            if self.connections > MANY {
                 link.sink.meter.fetch(coming[1].flow);
                 self.look(coming, 1);
+            } else {
+                self.look_at_end(coming[1], coming[2], 1);
+            }
+        }
+    }
+
+    /// Prefetches the table entry of the packet `far`. If the packet `near` reaches its end next,
+    /// prefetches this end. `links` is as for [`Network::look`].
+    #[inline]
+    fn look_at_end(&self, far: &Packet, near: &Packet, links: usize) {
+        fetch::all(&self.ends[far.flow as usize]);
+        self.fetch_end(near, links);
+    }
+
+    /// If a packet reaches its end next, prefetches this end.
+    #[inline]
+    fn fetch_end(&self, packet: &Packet, links: usize) {
+        let ends = &self.ends[packet.flow as usize];
+        let is_ack = packet.has(flags::ACK);
+        let hops = if is_ack {
+            &ends.path.back
+        } else {
+            &ends.path.route
+        };
+        if usize::from(packet.hop) + links >= hops.len()
+            && let Some(connection) = &ends.connection
+        {
+            match is_ack {
+                true => fetch::all(&connection.sender),
+                false => fetch::all(&connection.receiver),
             }
         }
     }
@@ -68,26 +124,12 @@ impl Network {
     /// different one of the three prefetches: `far` is at the first prefetch, `near` at the second
     /// and `next` at the last. `links` is the number of links that the packets still have to pass
     /// before they can reach an end. It is 1 for packets in a queue, and 0 for packets in a pipe.
-    #[inline(never)]
+    #[inline]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
-        let ends = &self.ends[near.flow as usize];
-        let is_ack = near.has(flags::ACK);
-        let hops = if is_ack {
-            &ends.path.back
-        } else {
-            &ends.path.route
-        };
-        // Prefetch the connection only if the packet reaches its end next. For other packets,
-        // prefetching the table entry is enough.
-        if usize::from(near.hop) + links >= hops.len()
-            && let Some(connection) = &ends.connection
-        {
-            match is_ack {
-                true => fetch::all(&connection.sender),
-                false => fetch::all(&connection.receiver),
-            }
-        }
+        // For other packets than those that reach their end next, prefetching the table entry is
+        // enough.
+        self.fetch_end(near, links);
         if next.has(flags::ACK)
             && let Some(connection) = &self.ends[next.flow as usize].connection
         {
