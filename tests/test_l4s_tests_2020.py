@@ -267,7 +267,7 @@ def test_engines_and_parts() -> None:
 
 DRAWN = {
     "s1/50Mbit/fq_codel/20ms-20ms/cubic-vs-prague": (0.1, 0.1),
-    "s1/10Mbit/dualpi2/80ms-20ms/prague-vs-cubic": (1.9, 3.6),
+    "s1/10Mbit/dualpi2/80ms-20ms/prague-vs-cubic": (4.8, 6.3),
     "s1/50Mbit/pfifo(1000)/10ms-10ms/prague-vs-cubic": (10.2, 10.0),
     "s1/50Mbit/fq_codel/80ms-20ms/prague-vs-cubic": (0.1, 0.1),
     "s1/10Mbit/dualpi2/80ms-20ms/cubic-vs-prague": (4.9, 2.0),

@@ -205,6 +205,9 @@ pub struct Flow {
     pub bytes: Option<u64>,
     /// Payload of a full segment, in bytes.
     pub mss: u16,
+    /// Number of bytes that the AccECN option takes from the payload of every segment.
+    #[serde(default, skip_serializing_if = "no_option")]
+    pub option: u16,
     /// Frame length minus payload, in bytes.
     pub header: u16,
     /// Send buffer, in bytes as `SO_SNDBUF` counts them.
@@ -229,6 +232,10 @@ pub struct Flow {
     /// The application that limits the flow, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Application>,
+}
+
+fn no_option(option: &u16) -> bool {
+    *option == 0
 }
 
 /// An application that limits its flow.

@@ -80,3 +80,4 @@ mod timestamps;
 mod undo;
 
 pub use port::Port;
+pub use receive_window::growing_segments;

@@ -4,27 +4,38 @@
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// Share of the receive buffer that Linux uses for payload, in 256ths. It equals the payload
-/// divided by `skb->truesize`, for a full segment that was not merged with other segments. Before
-/// the first segment arrives, Linux assumes that half of the buffer is payload.
-const PAYLOAD_SHARE: u64 = 162;
+/// `skb->truesize` of a segment minus its payload, in bytes: `SKB_TRUESIZE` of the head that Linux 7.3
+/// allocates for a segment (`SKB_SMALL_HEAD_SIZE`). A segment from a network card needs more or
+/// less, depending on the driver.
+const OVERHEAD: u64 = 832;
 
 /// Returns how many segments let the window grow at the start of the connection. At first, the
-/// window is half of the receive buffer minus a segment. With each arriving segment it grows by two
-/// segments, up to [`PAYLOAD_SHARE`] of the buffer (`tcp_init_buffer_space`, `tcp_measure_rcv_mss`,
-/// `tcp_grow_window`). Not modelled: in Linux, the last steps are delayed while the buffer contains
-/// payload.
+/// window is half of the receive buffer minus a segment. The first segment shows which share of the
+/// buffer is payload, in 256ths (`tcp_measure_rcv_mss`). Then the window grows with each arriving
+/// segment by two segments, up to this share of the buffer minus the segment that has just arrived
+/// (`tcp_init_buffer_space`, `tcp_grow_window`). Small segments have a share of less than a half,
+/// so the window does not grow.
+///
+/// `window` is half of the buffer, in bytes. Not modelled: if the application reads late, the last
+/// steps are delayed. If each segment carries the AccECN option, the share is that of segments
+/// without it.
+pub fn growing_segments(window: u64, mss: u64) -> u64 {
+    let mss = mss.max(1);
+    let share = 256 * mss / (mss + OVERHEAD);
+    let room = u128::from(window) * u128::from(share.saturating_sub(128)) / 128;
+    (room as u64).div_ceil(2 * mss)
+}
+
+/// Returns how many segments let the window of this connection grow at its start.
 ///
 /// With `growth = "acks"`, the result is 0. The reason is Linux 3.2. Its buffers begin at 87380
 /// bytes and grow with the bytes that the application reads, so the window stops growing after some
 /// tens of segments.
-fn growing_segments(plan: &TcpPlan) -> u64 {
+fn growing(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
     }
-    let mss = u64::from(plan.mss).max(1);
-    let room = u128::from(plan.rwnd.0) * u128::from(PAYLOAD_SHARE - 128) / 128;
-    (room as u64 + mss).div_ceil(2 * mss)
+    growing_segments(plan.rwnd.0, u64::from(plan.mss))
 }
 
 /// A receive buffer with automatic tuning (Linux `tcp_rcv_space_adjust` with the defaults of
@@ -94,7 +105,7 @@ impl ReceiveWindow {
     pub fn new(plan: &TcpPlan) -> ReceiveWindow {
         let tuned = plan.quickack && plan.rcvbuf == ReceiveBuffer::Auto;
         ReceiveWindow {
-            growing: growing_segments(plan),
+            growing: growing(plan),
             tuned: tuned.then(|| Box::new(Tuned::new(u64::from(plan.mss)))),
         }
     }
@@ -115,6 +126,19 @@ impl ReceiveWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On Linux 7.3, so many segments let the window grow to its share of a buffer of 64 MiB. The
+    /// initial quick ACKs cover 16 segments more, then ACKs are delayed.
+    #[test]
+    fn the_window_grows_by_the_share_of_payload() {
+        let grown = |mss| growing_segments(32 << 20, mss);
+        assert_eq!(
+            [1_448, 1_300, 1_000, 500].map(grown),
+            [3_078, 2_824, 1_442, 0]
+        );
+        // A window of 20 kB has space for two steps.
+        assert_eq!(growing_segments(20_480, 1_448), 2);
+    }
 
     /// A tuned buffer grows when the application reads so much that the window becomes too small.
     #[test]

@@ -48,19 +48,23 @@ pub fn write(socket: Arc<Socket>, zeros: Arc<Zeros>, failure: Failure) -> io::Re
 /// Starts a thread that reads and discards data.
 pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) -> io::Result<()> {
     let flow = flow.clone();
-    let mut bounded = false;
+    let growing = tcp::unbounded(&flow);
+    let mut read = 0;
     start(socket, failure, "read", move |socket| {
-        let wanted = match bounded {
-            true => 1 << 30,
-            false => tcp::unbounded(&flow) as usize,
+        let grew = read < growing;
+        let n = match grew {
+            // Returns once as many bytes have arrived as the kernel wakes the receiver for.
+            true => socket.discard(1 << 30)?.unwrap_or(0),
+            false => socket.discard_all(1 << 30)?,
         };
-        let read = socket.discard_all(wanted)?;
-        if read == 0 {
+        if n == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        if !bounded {
-            tcp::bound_window(&flow, slack, socket, read as u64)?;
-            bounded = true;
+        read += n as u64;
+        if grew && read < growing {
+            tcp::wake_for(socket, tcp::growth_step(&flow, slack, read))?;
+        } else if grew {
+            tcp::bound_window(&flow, slack, socket, read)?;
         }
         Ok(())
     })

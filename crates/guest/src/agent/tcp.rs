@@ -6,6 +6,7 @@ use std::io;
 use super::sys::{self, Socket};
 use tailback_engine::cc;
 use tailback_engine::registry::kernel::Gauge;
+use tailback_engine::tcp::growing_segments;
 use tailback_guest::job::Flow;
 
 /// Number of bytes per write. If each packet had its own write, the writes would take as long as
@@ -183,7 +184,7 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
     clamp_window(flow, &socket)?;
-    wake_for(&socket, low_water(flow, slack, 0).min(unbounded(flow)))?;
+    wake_for(&socket, growth_step(flow, slack, 0))?;
     mark(flow, &socket)?;
     socket.bind(flow.receiver_address, flow.port)?;
     Ok(socket)
@@ -199,19 +200,38 @@ fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// The share of a buffer, in 256ths, that becomes the window after the first segment. This share is
-/// the payload of a full segment divided by the segment's `skb->truesize`. The segment was not
-/// merged with other segments. Before the first segment, the window is half of the buffer.
-const PAYLOAD_SHARE: u64 = 162;
-
 /// Returns after how many bytes of payload the window must be limited again. Until then, the window
-/// grows from half of the buffer to [`PAYLOAD_SHARE`] of it, by two segments for each segment that
-/// arrives. Every segment is acknowledged at once, as in the simulator. A sender in slow start does
-/// not fill the window during this time.
+/// grows from half of the buffer by two segments for each segment that arrives, and every segment
+/// is acknowledged at once, as in the simulator ([`growing_segments`]). A sender in slow start does
+/// not fill the window during this time. The first segment always replaces the limit, even if the
+/// window does not grow.
 pub fn unbounded(flow: &Flow) -> u64 {
-    let mss = u64::from(flow.mss).max(1);
-    let room = u64::from(flow.window) * (PAYLOAD_SHARE - 128) / 128;
-    (room + mss).div_ceil(2 * mss) * mss
+    let segments = growing_segments(u64::from(flow.window), u64::from(flow.mss));
+    segments.max(1) * payload(flow)
+}
+
+/// Returns the payload of a full segment, in bytes.
+fn payload(flow: &Flow) -> u64 {
+    u64::from(flow.mss.saturating_sub(flow.option)).max(1)
+}
+
+/// Returns after how many more bytes the kernel must wake the receiver while the window grows, if
+/// the receiver has read `read` bytes.
+///
+/// The window grows only into the free part of the buffer (`tcp_grow_window`), by two segments for
+/// each segment. So the growth pauses once two thirds of the bytes that are left of the growth wait
+/// in the buffer. The receiver therefore reads earlier than that, by two segments, and reads each
+/// segment at the end. The window then grows as for an application that always reads at once.
+pub fn growth_step(flow: &Flow, slack: Slack, read: u64) -> u64 {
+    let left = unbounded(flow).saturating_sub(read);
+    low_water(flow, slack, read).min(most_unread(left, payload(flow)))
+}
+
+/// Returns how many bytes may wait in the buffer while the window grows, if the window grows until
+/// `left` more bytes have arrived in segments of `segment` bytes.
+fn most_unread(left: u64, segment: u64) -> u64 {
+    let most = (2 * left / 3).saturating_sub(2 * segment);
+    if most < segment { 1 } else { most }
 }
 
 /// Limits the window again once [`unbounded`] bytes have arrived. After that, the kernel wakes the
@@ -221,7 +241,8 @@ pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io
     wake_for(socket, low_water(flow, slack, read))
 }
 
-fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
+/// Sets after how many bytes the kernel wakes the receiver.
+pub fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
@@ -292,8 +313,7 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     }
     let growing = unbounded(flow);
     if read < growing {
-        let left = low_water(flow, Slack::POLLED, read).min(growing - read);
-        wake_for(socket, left)?;
+        wake_for(socket, growth_step(flow, Slack::POLLED, read))?;
     } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
@@ -406,5 +426,52 @@ mod tests {
         assert_eq!(info.delivered_ce, 196);
         assert_eq!(info.sndbuf_limited_us, 184 | 188 << 32);
         assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
+    }
+
+    /// Returns how many segments let Linux's window grow (`tcp_grow_window`) if the receiver reads
+    /// as soon as `wake` bytes wait, and the number of times that it reads.
+    fn grows(window: u64, mss: u64, payload: u64, wake: impl Fn(u64) -> u64) -> (u64, u64) {
+        let growing = growing_segments(window, mss) * payload;
+        let share = 256 * mss / (mss + 832);
+        let clamp = 2 * window * share / 256;
+        let (mut size, mut unread, mut read, mut reads, mut grown) = (window - mss, 0, 0, 0, 0);
+        let mut lowest = wake(growing);
+        while read < growing {
+            unread += payload;
+            let room = clamp.saturating_sub(unread + size);
+            size += room.min(2 * mss);
+            grown += u64::from(room > 0);
+            if unread >= lowest {
+                read += unread;
+                reads += 1;
+                unread = 0;
+                lowest = wake(growing.saturating_sub(read));
+            }
+        }
+        (grown, reads)
+    }
+
+    /// The window grows as often as for an application that reads each segment at once. An
+    /// application that reads only after 512 kB stops the growth 59 segments early.
+    #[test]
+    fn the_window_grows_as_if_each_segment_were_read_at_once() {
+        let low = 512 << 10;
+        let early = |payload: u64| move |left| most_unread(left, payload).min(low);
+        for (window, mss, option) in [
+            (32 << 20, 1_448, 0),
+            (32 << 20, 1_448, 12),
+            (32 << 20, 1_000, 0),
+            (3 << 20, 1_448, 0),
+            (20_480, 1_448, 0),
+        ] {
+            let payload = mss - option;
+            let (at_once, all) = grows(window, mss, payload, |_| 1);
+            let (grown, reads) = grows(window, mss, payload, early(payload));
+            assert_eq!(grown, at_once, "{window} {mss} {option}");
+            assert!(reads <= all && reads < 40, "{reads} of {all}");
+        }
+        let (at_once, _) = grows(32 << 20, 1_448, 1_448, |_| 1);
+        let (late, _) = grows(32 << 20, 1_448, 1_448, |left| left.min(low));
+        assert_eq!((at_once, late), (3_078, 3_019));
     }
 }

@@ -1,7 +1,10 @@
 //! Maps the flows and traffic sources of a plan to flows and traffic sources of a job.
 
+use tailback_engine::cc::{EcnNeed, ecn};
 use tailback_engine::plan::{Algorithm, FlowPlan, LinkPlan, Pacing, Plan, RatePlan, TrafficPlan};
 use tailback_engine::registry::{Value, texts};
+use tailback_engine::tcp::accecn;
+use tailback_engine::tcp::ecn_echo::EcnEcho;
 use tailback_engine::traffic;
 use tailback_engine::units::Time;
 
@@ -77,6 +80,8 @@ impl Ends<'_> {
         port: u16,
     ) -> Flow {
         let tcp = &flow.tcp;
+        let need = ecn::need(&flow.cc).unwrap_or(EcnNeed::Optional);
+        let echo = EcnEcho::of(flow.ecn, tcp.ecn_feedback, need);
         Flow {
             start_ns: self.plan.start_of(self.seed, flow.start, &name).ns(),
             name,
@@ -91,6 +96,7 @@ impl Ends<'_> {
             stop_ns: flow.stop.map(Time::ns),
             bytes: flow.bytes.map(|b| b.0),
             mss: tcp.mss,
+            option: tcp.mss - accecn::of_sender(tcp, echo).mss,
             header: tcp.header,
             send_buffer: send_buffer(self.plan, &flow.route, flow.rtt),
             window: tcp.rwnd.0 as u32,
