@@ -4,9 +4,9 @@
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// `skb->truesize` of a segment minus its payload, in bytes: `SKB_TRUESIZE` of the head that Linux 7.3
-/// allocates for a segment (`SKB_SMALL_HEAD_SIZE`). A segment from a network card needs more or
-/// less, depending on the driver.
+/// `skb->truesize` of a segment minus its payload, in bytes. It is `SKB_TRUESIZE` of the head that
+/// Linux 7.3 allocates for a segment (`SKB_SMALL_HEAD_SIZE`). A segment from a network card needs
+/// more or less, depending on the driver.
 const OVERHEAD: u64 = 832;
 
 /// Returns how many segments let the window grow at the start of the connection. At first, the
