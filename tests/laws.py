@@ -4,8 +4,9 @@ Linux.
 One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
 early lost or marked packet ends slow start. After that packet, the link loses or marks every n-th
 packet, or each packet with probability p. If packets are drawn with a probability, there are five
-runs with different random lists. On both engines, the link loses or marks packets with the same
-numbers. The number of packets in flight is the mean number of arrivals per round-trip time.
+runs with different random lists. On both engines, the link loses or marks the same packets,
+identified by their numbers. The number of packets in flight is the mean number of arrivals per
+round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 

@@ -1,4 +1,5 @@
-"""Compares the ACKs of both engines, until some seconds after the first delayed ACK.
+"""Compares the ACKs of the simulator and the kernel engine, up to a few seconds after the first
+delayed ACK.
 
 Linux acknowledges every segment while the receive window grows. How long it grows depends on the
 size of the segments. When delayed ACKs begin decides at which times pairs of segments are sent, and

@@ -416,7 +416,8 @@ def dctcp() -> Iterator[Exhibit]:
 
 
 def abe() -> Iterator[Exhibit]:
-    """Yield the scenarios. The publication has no numbers in tables."""
+    """Yield the scenarios. The publication shows its results only in figures, so it has no tables
+    to read."""
     files = (
         ("single", "Experiments 1 to 4: one flow"),
         ("enter", "Convergence"),

@@ -468,7 +468,7 @@ pub struct Link {
     /// Numbers of the data packets that the schedule drops, counted from 1.
     pub scheduled_drops: Vec<u64>,
     /// Namespace of the schedule of marks and drops. Packets pass it before the namespace of the
-    /// queue. Packets are captured as they enter it.
+    /// queue. Packets are captured as they enter this namespace.
     pub schedule_namespace: Option<usize>,
     /// The classes of flows whose first link is this link.
     pub classes: Vec<ClassPlan>,

@@ -88,8 +88,8 @@ with_option = click.option(
     type=click.Path(file_okay=False),
     expose_value=False,
     callback=_compile_in,
-    help="Compile the plugin in this folder into the engine. `tailback new --crate` creates a "
-    "plugin. Can be repeated.",
+    help="Compile the plugin whose source is in this folder into the engine. `tailback new "
+    "--crate` creates a plugin. Can be repeated.",
 )
 
 
@@ -245,8 +245,8 @@ set_option = click.option(
     "overrides",
     multiple=True,
     metavar="KEY=VALUE",
-    help="Set a key of the scenario to this value. Write the key as its path, e.g. "
-    "bottleneck.rate=10Mbit. Can be repeated.",
+    help="Change the value of one key of the scenario, e.g. bottleneck.rate=10Mbit. KEY is the "
+    "key's path, with dots. Can be repeated.",
 )
 
 

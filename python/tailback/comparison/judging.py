@@ -28,9 +28,9 @@ def judge(
 ) -> Comparison:
     """Compare variants.
 
-    If results decide whether seeds are added, differences are tested up to `looks` times. Every p
-    value is then multiplied by this number (Bonferroni), so that a difference is not flagged merely
-    because it was tested repeatedly.
+    If more seeds are run because of the results so far, the differences are tested again each time,
+    up to `looks` times. Every p value is then multiplied by this number (Bonferroni), so that a
+    difference is not flagged merely because it was tested repeatedly.
     """
     sides = [_sides(column) for column in columns]
     drafts: list[Cell] = []

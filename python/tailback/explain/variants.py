@@ -147,9 +147,8 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 
 def _size(reason: Reason) -> float:
-    """Return a sort key, which is larger for quantities that are listed earlier. Quantities that
-    say for which share of time a cause limited a flow come first. Among them, the largest
-    difference comes first.
+    """Return a sort key, which is larger for quantities that are listed earlier. First come the
+    shares of time for which a cause limited a flow. Among them, the largest difference comes first.
     """
     values = list(reason.values.values())
     gap = max(values) - min(values)

@@ -3,8 +3,8 @@
 //! handles the packet as a whole, as Linux does with a packet that was joined before GRO.
 //!
 //! Known deviations from Linux:
-//! - A packet has at most 65,535 bytes of frames. With frames of 1514 bytes these are 43 segments,
-//!   and in Linux 45, because Linux's limit only applies to the payload.
+//! - A packet has at most 65,535 bytes of frames. With frames of 1514 bytes, a packet has at most
+//!   43 segments. Linux fits 45, because its limit applies only to the payload.
 //! - The application always has written more data than the next packet needs, unless its data ends.
 //!   In Linux, the size of the send buffer limits what has been written.
 //! - TCP small queues are not modelled, because a host's interface never has a queue.

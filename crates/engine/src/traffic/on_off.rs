@@ -183,8 +183,8 @@ mod tests {
         sent
     }
 
-    /// At this rate, a packet takes 1 ms. The source sends ten packets in each on period of 10 ms.
-    /// In the following 20 ms it sends none.
+    /// At the rate of `source`, sending one packet takes 1 ms. The source sends ten packets in each
+    /// on period of 10 ms. In the following 20 ms it sends none.
     #[test]
     fn constant_periods() {
         let mut source = source("10ms", "20ms", "constant", 1);

@@ -187,8 +187,8 @@ impl<'a> Connection<'a> {
         }
         if self.flow.bytes == Some(self.written) && !self.finished_writing {
             self.finished_writing = true;
-            // Tell the receiver that the data has ended. Ignore the result, because the flow does
-            // not complete if the call fails.
+            // Tell the receiver that the data has ended. The result can be ignored: if the call
+            // fails, the flow is reported as incomplete anyway.
             let _ = socket.finish();
         }
     }

@@ -26,8 +26,8 @@ pub struct Probe {
 const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLM_F_REQUEST: u16 = 1;
-/// Makes the kernel also send the answer to the socket that sent the request. Older kernels send
-/// the answer only to other sockets.
+/// Makes the kernel also send the answer to the socket that sent the request. Without this flag,
+/// older kernels send the answer only to other sockets.
 const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;

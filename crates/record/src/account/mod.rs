@@ -302,8 +302,8 @@ impl Account {
         self.episode != Episode::None
     }
 
-    /// Ends a reduction in steps when the congestion state changes. The next step then belongs to a
-    /// new reduction.
+    /// Ends a stepwise reduction that is in progress. Called when the congestion state changes. The
+    /// next step then belongs to a new reduction.
     #[inline]
     pub fn end_steps(&mut self) {
         self.episode = Episode::None;

@@ -1,4 +1,4 @@
-//! Invariant: other names of flows, sources, links, classes and hosts change only the names in the
+//! Invariant: renaming flows, sources, links, classes or hosts changes only these names in the
 //! results.
 //!
 //! A component's random stream depends on the seed and its name. The stream determines the start

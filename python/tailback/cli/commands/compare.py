@@ -146,11 +146,11 @@ def compare(
     SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. The
     parts of l4s-battery are 1-1, 1h-1h, 1l-1l, flows, mixed-rtt and overload. The name equal-rtt
     selects the first three parts. The flows of l4s-battery are called L and C, and the link is
-    called bottleneck. For example, the variant NAME:bottleneck.queue.target=18ms changes the queue
-    in all parts. There are three presets. dctcp uses DCTCP instead of Prague in L, and sets any_ect
-    for the queue. The kernel engine always uses this preset. step-2019 sets a step threshold of 6
-    ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher rates. overload-5 has five flows in
-    each class. With SET, the report is also written as a PDF.
+    called bottleneck. For example, the variant NAME:bottleneck.queue.target=18ms changes the target
+    of the queue in all scenarios of the set. There are three presets. dctcp uses DCTCP instead of
+    Prague in L, and sets any_ect for the queue. The kernel engine always uses this preset.
+    step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher
+    rates. overload-5 has five flows in each class. With SET, the report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
     `latest`, or the folder of a run (results/runs/ID). STORED can also be a Flent data file

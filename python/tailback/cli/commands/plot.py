@@ -72,7 +72,7 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     metavar="KEY",
     shell_complete=swept_keys,
     help="Draw the values of this key in different colours, e.g. bottleneck.queue.aqm. Instead of "
-    "a key, you can name flow, link, class or seed [default: chosen for the sweep].",
+    "a key, you can write `flow`, `link`, `class` or `seed` [default: chosen from the swept keys].",
 )
 @click.option(
     "--facet",

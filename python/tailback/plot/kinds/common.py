@@ -253,7 +253,7 @@ _GAPS = {"paddingInner": 0.2, "paddingOuter": 0.15}
 def key_axis(
     plan: PlotPlan, panel: PlotPanel, *, numeric: bool, up: Scale = "auto", gaps: bool = True
 ) -> tuple[alt.X, bool]:
-    """Return the x axis for a swept key, and whether it is a numeric scale.
+    """Return the x axis for a swept key, and whether the axis has a numeric scale.
 
     `up` is the type of the vertical axis. `gaps` leaves space between names on the axis.
     """

@@ -105,8 +105,8 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
-    """Divide runs into this many shards of about equal cost. The result does not depend on the
-    process."""
+    """Divide runs into this many shards of about equal cost. The division is deterministic, so
+    every shard computes the same one."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
@@ -174,7 +174,8 @@ def chosen() -> Shard | None:
 def using(shard: Shard) -> Iterator[None]:
     """Within this block, execute only one shard of each batch.
 
-    The first batch whose result needs other shards ends the block with `PartDone`.
+    If the result of a batch depends on runs of other shards, `PartDone` is raised, which ends the
+    block.
     """
     token = _CHOSEN.set(shard)
     try:

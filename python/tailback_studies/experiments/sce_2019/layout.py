@@ -47,7 +47,7 @@ WORDS = {"throughput_mbit": "throughput", "tcp_rtt_ms": "TCP RTT", "jain": "Jain
 
 @dataclass(frozen=True)
 class SceSetup:
-    """The congestion controls and the mode of Cake of a table."""
+    """The congestion controls and the Cake mode that one table covers."""
 
     # One of `MODES`. Empty for a table with one flow, because Cake's mode does not affect a
     # single flow.
