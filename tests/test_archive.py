@@ -285,4 +285,4 @@ def test_explain_names_its_point_and_takes_another(command: Command) -> None:
     assert refused.returncode == 2
     assert 'value "30ms" does not exist' in refused.stderr
     assert 'key "cc" does not exist' in command("explain", "--where", "cc=reno").stderr
-    assert "remove it, or the name of RUN" in command("explain", one, "--where", "rtt=20ms").stderr
+    assert "RUN also names a run" in command("explain", one, "--where", "rtt=20ms").stderr

@@ -41,7 +41,7 @@ pub fn serves(flow: &Flow, job: &Job) -> bool {
 /// Starts a thread that writes zeros as soon as the connection exists.
 pub fn write(socket: Arc<Socket>, zeros: Arc<Zeros>, failure: Failure) -> io::Result<()> {
     start(socket, failure, "write", move |socket| {
-        zeros.send_chunk(&socket).map(drop)
+        zeros.send_chunk(socket).map(drop)
     })
 }
 
