@@ -241,7 +241,8 @@ fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     for (burst, min_qlen_step, mbit) in [
         (0, 0, 1.05),
         (1_600, 0, 7.88),
-        (0, 2, 8.86),
+        // The kernel engine has 9.47 here.
+        (0, 2, 9.46),
         (1_600, 2, 9.56),
     ] {
         let got = throughput(burst, min_qlen_step);

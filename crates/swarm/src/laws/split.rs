@@ -52,8 +52,11 @@ fn draw(seed: u64) -> Table {
         let values = times(&mut draw, near);
         sweep.insert(key.to_owned(), values);
     }
-    if draw.chance(0.5) {
-        sweep.insert("seeds".to_owned(), Value::Integer(draw.between(1, 4)));
+    let seeds = draw.chance(0.5).then(|| draw.between(1, 4));
+    // Seeds count up from the scenario's seed, which may be the largest.
+    let first = root.get("seed").and_then(Value::as_integer).unwrap_or(1);
+    if let Some(seeds) = seeds.filter(|seeds| first.checked_add(*seeds).is_some()) {
+        sweep.insert("seeds".to_owned(), Value::Integer(seeds));
     }
     root.insert("sweep".to_owned(), Value::Table(sweep));
     root
