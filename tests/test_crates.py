@@ -548,7 +548,7 @@ def test_a_wrapper_by_the_line_is_what_it_wraps(wrapped: Path, tmp_path: Path) -
 
 def test_why_slow_start_ended_is_what_the_plugin_says(wrapped: Path, tmp_path: Path) -> None:
     for name, why, words in (
-        ("stops", "own", "own choice, which it does not explain"),
+        ("stops", "own", "a decision of the congestion control, which reports no reason"),
         ("says", "twenty are enough", '"twenty are enough", as its congestion control says'),
     ):
         sets: dict[str, object] = {"flows.it.cc": name}
