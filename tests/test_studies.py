@@ -3,13 +3,13 @@ docs."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tomllib
 import zipfile
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -75,26 +75,37 @@ def test_the_package_of_the_page_adds_its_command(site: Path) -> None:
     assert "fairness" in command(site, "--help").stdout
 
 
-def both(group: str) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
-    """Return the entry points of a group, found by tailback and by Python."""
-    return (
-        {(one.name, one.value) for one in entry_points.of_group(group)},
-        {(one.name, one.value) for one in metadata.entry_points(group=group)},
-    )
+FOUND = """\
+import json
+from importlib import metadata
+from tailback.base import entry_points
+
+assert entry_points.only_folders()
+ours, pythons = {}, {}
+for group in metadata.entry_points().groups:
+    ours[group] = sorted({(one.name, one.value) for one in entry_points.of_group(group)})
+    pythons[group] = sorted({(one.name, one.value) for one in metadata.entry_points(group=group)})
+print(json.dumps([ours, pythons]))
+"""
+"""Prints the entry points that tailback finds and those that Python finds, by group. Python has to
+be new, because importlib_metadata replaces Python's finder as soon as a test imports it."""
 
 
-def test_entry_points_are_those_that_python_finds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entry_points_are_those_that_python_finds(tmp_path: Path) -> None:
     # The first of two versions of one distribution hides the second, whose name has another case.
     for number, name in enumerate(("my_study", "My.study", "other")):
-        monkeypatch.syspath_prepend(tmp_path / str(number))
         install(tmp_path / str(number), name, {f"one-{number}": f"study_{number}:STUDIES"})
-    assert entry_points.only_folders()
-    for group in sorted(metadata.entry_points().groups):
-        ours, pythons = both(group)
-        assert ours == pythons, group
-    names = {name for name, _ in both(studies.GROUP)[0]}
+    folders = [str(tmp_path / str(number)) for number in (2, 1, 0)]
+    done = subprocess.run(
+        [sys.executable, "-c", FOUND],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(folders)},
+    )
+    ours, pythons = json.loads(done.stdout)
+    assert ours == pythons
+    names = {name for name, _ in ours[studies.GROUP]}
     assert {"one-1", "one-2"} <= names
     assert "one-0" not in names
 
