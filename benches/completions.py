@@ -108,7 +108,7 @@ HEAD = """\
   byte reaches the receiver. A cell is **bold** if the longest time exceeds the limit for C4.
 - *bbr* and *bbr3* are versions 1 and 3 of BBR. C4 itself is not part of tailback.
 
-# # Why times may differ from those of the suite
+## Why times may differ from those of the suite
 
 The suite runs the QUIC stack picoquic, and its packets have no Ethernet header. In tailback, TCP
 sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS handshake,

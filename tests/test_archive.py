@@ -285,4 +285,9 @@ def test_explain_names_its_point_and_takes_another(command: Command) -> None:
     assert refused.returncode == 2
     assert 'value "30ms" does not exist' in refused.stderr
     assert 'key "cc" does not exist' in command("explain", "--where", "cc=reno").stderr
-    assert "RUN also names a run" in command("explain", one, "--where", "rtt=20ms").stderr
+    both = command("explain", one, "--where", "rtt=20ms")
+    assert both.returncode == 2
+    assert both.stderr == (
+        "error: --where chooses a run of the latest sweep, and RUN also names a run\n"
+        "  remove one of them\n"
+    )

@@ -257,7 +257,8 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # All published values of DCTCP were known when its set-up was changed, so none is held out.
+    # The set-up of DCTCP was changed when all its published values were known. So its values do
+    # not count as held out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tailback.base import folders, foreign
-from tailback.errors import InputError
+from tailback.errors import DamagedResults, InputError
 from tailback.store import layout, points
 
 NAME = ".catalogue"
@@ -85,7 +85,10 @@ class IndexBriefs:
         """Return the brief of an index. Raise `DamagedResults` if the index is damaged."""
         layout.refuse_link(file.parent.parent, file.parent)
         # The state is read before the index, so a change while the index is read is noticed.
-        found = file.lstat()
+        try:
+            found = file.lstat()
+        except FileNotFoundError as error:
+            raise DamagedResults(f"{file}: the file no longer exists") from error
         state = [
             found.st_dev,
             found.st_ino,

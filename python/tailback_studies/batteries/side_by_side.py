@@ -145,6 +145,8 @@ def run_battery(
     looks = [every] if rule is None else list(rule.looks)
     ran = _Ran(battery, variants)
     steps: Steps | None = None
+    # A decided sweep point stays decided, even if a later test of all points would not decide it.
+    left: Collection[tuple[str, str]] | None = None
     for seeds in looks:
         ran.run(
             _read(battery, picked, variants, readings, base or {}, quick, seeds, steps), options
@@ -152,7 +154,9 @@ def run_battery(
         made = judge(ran.columns(), wanted, ran.failures, len(looks))
         if rule is None or ran.failures or seeds == looks[-1]:
             break
-        steps = ran.steps(_undecided(made, battery.thresholds, rule.level))
+        found = _undecided(made, battery.thresholds, rule.level)
+        left = found if left is None else found.intersection(left)
+        steps = ran.steps(left)
         if not steps:
             break
     return BatteryComparison(

@@ -25,8 +25,8 @@ class ComparisonLayout(NamedTuple):
     """Whether the parameters of a sweep point are columns. If not, each sweep point has its own
     table."""
     full_paths: bool
-    """Whether columns are named by full paths, such as `bottleneck.rate`, instead of short names,
-    such as `rate`."""
+    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, they are
+    short, such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its number, instead of below the
     number."""

@@ -127,8 +127,8 @@ class ResultsLayout(NamedTuple):
     """Whether to print the run's only link in the row of the first flow, instead of in a separate
     table."""
     full_paths: bool
-    """Whether columns are named by full paths, such as `bottleneck.rate`, instead of short names,
-    such as `rate`."""
+    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, they are
+    short, such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its mean, instead of below the mean."""
 

@@ -355,7 +355,7 @@ def _seeds(comparison: BatteryComparison) -> list[str]:
         f"The results decide the number of seeds of a point. After {_listed(looks)} seeds, each "
         f"difference is tested against the thresholds {thresholds}, as {code('compare --fail-if')} "
         f"tests them. Each test has the level {100 * comparison.rule.level:.3g} %. A point gets no "
-        "more seeds if every difference is beyond its threshold or within it. "
+        "more seeds after a test in which every difference is beyond its threshold or within it. "
         f"Here, {points}. Because differences are tested up to {len(looks)} times, their p values "
         f"are multiplied by {len(looks)}. Intervals are not corrected."
     ]
