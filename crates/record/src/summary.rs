@@ -153,7 +153,8 @@ fields! {
         causes: Option<Causes> = about();
         /// Frame bytes sent, divided by the bytes that the link could carry in the measured time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
-        /// Time-weighted mean of the backlog. The packet in transmission does not count.
+        /// Time-weighted mean of the backlog. The packet in transmission counts only with
+        /// `count_in_service`.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
         /// Largest backlog. The packet in transmission does not count.
         occupancy_bytes_max: Option<u64> = measured("byte", Once).less().added();

@@ -19,10 +19,10 @@ SOURCES = "../../python/tailback/evaluate"
 HEAD = """\
 # The sections that `tailback evaluate` tests
 
-[tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue by the sections of
-RFC 9743 and RFC 7928 that a simulation can decide. `--part SECTION` tests only one section. To run
-the scenario of a section without the test, use `tailback run FILE`. This command runs the algorithm
-that the file names.
+[tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue against those
+sections of RFC 9743 and RFC 7928 that a simulation can check. `--part SECTION` tests only one
+section. To run the scenario of a section without the test, use `tailback run FILE`. This command
+runs the algorithm that the file names.
 
 In the tables, the *tested algorithm* is the congestion control or queue that you evaluate. An
 *incumbent* is a standard flow, such as CUBIC, that competes with the tested algorithm.
@@ -105,14 +105,16 @@ _LEFT_OUT = (
         r"^harm by the tested algorithm to (.+), minus the harm by (.+)$",
         r"harm that the tested algorithm does to \1, minus the harm that \2 does",
     ),
+    (r"^most segments", "largest number of segments"),
+    (r"most data in flight", "largest amount of data in flight"),
     (r", divided by the larger of the two$", r", divided by the larger of the two values"),
 )
-"""Measures that leave out a quantity or a verb, and the text that has it."""
+"""Patterns of measures that leave out a word, and the text with this word."""
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
     "7.10": "[two paths](../how-to/cookbook.md#41-spread-packets-over-two-paths)",
-    "7.11": '`path = { profile = "data-centre" }` of the [named paths](paths.md)',
+    "7.11": '`path = { profile = "data-centre" }`, one of the [named paths](paths.md)',
     "8": "[receivers that cheat](../how-to/cookbook.md#43-let-a-receiver-cheat)",
 }
 

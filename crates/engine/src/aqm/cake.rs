@@ -3,9 +3,9 @@
 //! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. tailback's SCE marks
 //! follow the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
-//! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that a packet has
-//! for the shaper. The packet occupies the link for the time that a packet of this size takes at
-//! the link's rate.
+//! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that the shaper
+//! assumes for a packet. The packet occupies the link for the time that a packet of this size takes
+//! at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -22,11 +22,11 @@
 //! and several queues are equally long, tailback drops from the first of these queues. Linux drops
 //! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
 //! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
-//! computation (see cake/flows.rs). If Cake splits a packet whose segments exceed the limit, tailback
-//! drops packets after each segment. Linux drops them after the last segment. The memory that a
-//! split segment uses counts as that of a segment that was sent singly. The options `unlimited`,
-//! `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate follows a trace,
-//! Cake shapes to the mean rate of the trace.
+//! computation (see cake/flows.rs). If Cake splits a packet and is then full, tailback drops
+//! packets after it enqueues each segment. Linux drops them only after the last segment. For the
+//! memory limit, a segment of a split packet counts like a segment that was sent singly. The
+//! options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's
+//! rate follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -184,8 +184,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "split_gso",
-            doc: "Whether packets are split into the segments that offloads have joined \
-                (path.offloads).",
+            doc: "Whether the queue splits large packets from offloads (path.offloads) into their \
+                segments.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split-gso or no-split-gso"),

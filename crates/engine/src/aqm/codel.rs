@@ -5,9 +5,9 @@
 //! 1/sqrt(count) by a 16-bit fraction. Each drop or mark improves the fraction by one Newton step.
 //! A dequeue marks at most one packet, and returns this packet. A dequeue drops at most 256
 //! packets. If more drops are due, the dequeue skips them. As in the RFC, CoDel acts only while
-//! more than one MTU stays queued. A dropping phase may begin within 16 intervals after the
-//! previous phase. Its count then starts from the number of drops and marks in the previous phase.
-//! Otherwise, or if that number is 0 or 1, its count starts from 1.
+//! more than one MTU stays queued. If a dropping phase begins within 16 intervals of the previous
+//! phase, its count starts from the previous phase's number of drops and marks. Otherwise, or if
+//! that number is 0 or 1, its count starts from 1.
 //!
 //! Known deviations: in tailback, times do not wrap around. Linux compares 32-bit ticks, which wrap
 //! around after 73 minutes. If CoDel marks a packet that is also above `ce_threshold`, tailback's

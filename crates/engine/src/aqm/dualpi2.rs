@@ -27,16 +27,16 @@
 //!   `l_drop` is 100 in this version. The step threshold applies if at least two packets remain in
 //!   L.
 //! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies
-//!   and there is no memory limit. This version divides by 127 instead of 64, which multiplies the
-//!   gains by 0.504. The step threshold applies to packets that find more than one packet in L when
-//!   they arrive.
+//!   and there is no memory limit. This version divides the sum of the controller's terms by 127
+//!   instead of 64, which multiplies the gains by 0.504. The step threshold applies to packets that
+//!   find more than one packet in L when they arrive.
 //!
 //! On the kernel engine, tailback's own module `sch_dualpi2_2019` runs the versions that are not in
 //! Linux.
 //!
 //! Linux does not have the following two options. `l_aqm = "ramp"` replaces the step threshold of L
-//! with the ramp of RFC 9332 (dualpi2/ramp.rs). `queue_protection` moves packets of flows that
-//! build a queue in L to C (dualpi2/protection.rs).
+//! with the ramp of RFC 9332 (dualpi2/ramp.rs). `queue_protection` moves packets from L to C if
+//! their flow builds a queue in L (dualpi2/protection.rs).
 //!
 //! Known deviations: tailback's counters of marks by the step and by the coupling do not count
 //! packets that arrived with CE. The kernel's counters include these packets. tc filters are not
@@ -116,7 +116,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
         Opt {
             name: "memlimit",
-            doc: "Largest memory of both queues together, measured as Linux measures it (in bytes of buffers). Default: `limit` times twice the largest frame; in the versions of 2019, no limit.",
+            doc: "Largest memory of both queues together, measured as Linux measures it (in bytes of buffers). Default: 2 x `limit` x the size of the largest frame; in the versions of 2019, no limit.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -292,8 +292,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "split_gso",
-            doc: "Whether packets are split into the segments that offloads have joined \
-                (path.offloads).",
+            doc: "Whether the queue splits large packets from offloads (path.offloads) into their \
+                segments.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: Some("split_gso or no_split_gso"),

@@ -145,7 +145,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "pace_iw",
-            doc: "Whether the first ten segments are paced too, at a rate of twice the window per RTT of the handshake.",
+            doc: "Whether the first ten segments are paced too. Their rate is twice the window, divided by the RTT of the handshake.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -159,21 +159,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_burst",
-            doc: "Number of segments that may leave in one burst at any rate (Linux's tcp_min_tso_segs, which version 0.7 ignores). Default: 2, or 1 in version 0.7.",
+            doc: "Number of segments that a burst may always have, however low the pacing rate is (Linux's tcp_min_tso_segs, which version 0.7 ignores). Default: 2, or 1 in version 0.7.",
             kind: Kind::Int { min: 1, max: 64 },
             default: None,
             tc: None,
         },
         Opt {
             name: "mode",
-            doc: "What additive increase and reductions apply to, once RTT scaling has begun and a mark was seen: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
+            doc: "What additive increase and reductions apply to: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Until RTT scaling has begun and a mark has arrived, they always apply to the window. Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
             kind: Kind::Word(&["window", "rate", "switch"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "swing",
-            doc: "By how many 128ths the pacing rate is higher in the first half of a virtual RTT and lower in the second half, if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
+            doc: "Variation of the pacing rate, in 128ths. In the first half of a virtual RTT the rate is higher by this share, and in the second half it is lower. This applies only if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
             kind: Kind::Int { min: 0, max: 126 },
             default: None,
             tc: None,

@@ -1,4 +1,4 @@
-//! This impairment adds a delay to the constant delay of the link. This delay changes at given
+//! This impairment adds a delay to the constant delay of the link. The added delay changes at given
 //! times, as after a change of route or after a handover.
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On

@@ -8,7 +8,7 @@
 //! delay. So correlation does not change the distribution of the delays.
 //!
 //! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
-//! the kernel engine, netem truncates it at 4 standard deviations. So 0.27 % of the packets get a
+//! the kernel engine, netem truncates it at 4 standard deviations, so 0.27 % of the packets get a
 //! value beyond 3 standard deviations.
 
 mod distribution;

@@ -45,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "action",
-            doc: "What happens to a packet without enough tokens. \"mark\" sets CE, but drops packets that are not ECN-capable.",
+            doc: "What happens to a packet if the bucket has too few tokens for it. \"mark\" sets CE, but drops packets that are not ECN-capable.",
             kind: Kind::Word(&["drop", MARK]),
             default: Some("drop"),
             tc: None,

@@ -27,7 +27,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "seconds",
-            doc: "Number of seconds for which iperf3 sends. By default and at most, iperf3 sends \
+            doc: "Number of seconds for which iperf3 sends. Default and maximum: the time \
                 until one second before `stop` or before the end of the run.",
             kind: Kind::Int {
                 min: 1,

@@ -13,8 +13,8 @@ fields! {
         sent: u64 = measured("", Count).called("echo_requests");
         /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Number of echo requests whose echo did not arrive within 10 s, or not before the echo of
-        /// a later request.
+        /// Number of echo requests that count as lost: the echo does not arrive within 10 s, or the
+        /// echo of a later request arrives first.
         lost: u64 = measured("", Count).called("echoes_lost").less();
         /// One-way delay of echoes in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();

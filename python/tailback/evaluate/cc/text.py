@@ -13,7 +13,7 @@ CRITERIA = (
     _section(
         "5.3.1",
         "Deviations from principles",
-        "Write where the algorithm deviates from RFC 2914 and RFC 7141, and why.",
+        "Explain where the algorithm deviates from RFC 2914 and RFC 7141, and why.",
     ),
     _section(
         "5.3.2",
@@ -33,7 +33,7 @@ CRITERIA = (
     _section(
         "7.11",
         "Data centres",
-        "Write with which other congestion controls the algorithm may share a data centre, and at "
+        "State which other congestion controls may share a data centre with the algorithm, and at "
         "which RTTs.",
     ),
     _section("8", "Security", "Write what an attacker can do to, or with, the algorithm."),

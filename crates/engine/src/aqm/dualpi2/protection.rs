@@ -1,4 +1,5 @@
-//! Queue protection of DOCSIS (RFC 9957). It moves packets of flows that build a queue in L to C.
+//! Queue protection of DOCSIS (RFC 9957). It moves packets from L to C if their flow builds a queue
+//! in L.
 //!
 //! Each flow has a queuing score. Every packet increases its flow's score by the packet's bytes
 //! times a probability. This probability is the value of a ramp at the current delay of L. The

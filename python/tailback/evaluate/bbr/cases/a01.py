@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, passed, payload_mbit
 
-MEASURE = "difference of max_bw from the link's rate (%)"
+MEASURE = "difference between max_bw and the link's rate (%)"
 BOUND = 2.0
 RATE_MBIT = 20.0
 ROUNDS = 3
