@@ -30,7 +30,7 @@ class Shown:
 SHOWN = (
     Shown(
         "access-link",
-        "A router with a shaper sends over the line of a modem. While the router sends more slowly "
+        "A router shapes the traffic that it sends to a modem. While the router sends more slowly "
         "than the modem, packets wait in the router and the modem's queue is empty. If the router "
         "sends a little faster, the upload of a backup fills the modem's queue, which does not "
         "keep flows apart. Then the downloads lose throughput, too: their ACKs wait behind packets "

@@ -76,8 +76,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
             "and compares the results. Each row of the table is a group of scenarios that use "
             f"`{name}`. The column *scenarios* shows how many scenarios the group has. Each of the "
-            "other columns shows one quantity: in how many scenarios the values of the two "
-            "engines differ by at most the limit for this quantity.\n"
+            "other columns shows, for one quantity, in how many scenarios the two engines differ "
+            "by at most the limit for this quantity.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"

@@ -22,15 +22,15 @@
 //! With `version = "l4s"`, BBR follows `tcp_bbr2.c` of the L4S team's Linux 5.15
 //! (github.com/L4STeam/linux, commit 009adfe4). This variant differs from v2alpha as follows:
 //!
-//! - It responds to marks at every RTT. It uses Accurate ECN and ECT(1).
+//! - It responds to marks however long the RTT is. It uses Accurate ECN and ECT(1).
 //! - Marks lower only `inflight_lo`, as in version 3. They neither lower `bw_lo` nor bound the
 //!   bandwidth.
 //! - PROBE_DOWN has a gain of 0.91. PROBE_UP adds 0.25 to the gain of the window.
-//! - STARTUP ends if no bandwidth sample has exceeded the reference by a quarter within three round
-//!   trips. v2alpha compares the largest bandwidth, once per round trip.
+//! - To detect growth in STARTUP, BBR checks every bandwidth sample. v2alpha checks only the
+//!   largest bandwidth, once per round trip.
 //!
-//! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the file
-//! continues with ECT(0) and the echo of RFC 3168. In tailback, the flow then runs without ECN.
+//! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the L4S
+//! team's Linux uses ECT(0) and the echo of RFC 3168. In tailback, the flow then runs without ECN.
 //! The file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which is off.
 //!
 //! Deviations from the branch: bursts, clocks and single small segments differ in the same way as

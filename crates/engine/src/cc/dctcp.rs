@@ -103,8 +103,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\" the window, also if marks have already reduced it \
-                in the same round trip (Linux since 5.1); \"reno\": halve the window, except in a \
+            doc: "Response to a loss: \"halve\": halve the window, even if marks have already reduced \
+                it in the same round trip (Linux since 5.1); \"reno\": halve the window, except in a \
                 round trip in which marks have already reduced the window; \"alpha\": reduce the \
                 window as on marks (Linux before 5.1); \"none\". The default depends on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),

@@ -41,7 +41,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "target",
-            doc: "Queueing delay that the sender aims at. RFC 6817 allows at most 100ms.",
+            doc: "Queueing delay that the sender aims for. RFC 6817 allows at most 100ms.",
             kind: Kind::Time {
                 min: Time::from_us(100),
             },

@@ -11,7 +11,7 @@
 //! window by one segment per ACK until the reduction is complete. If the other end does not support
 //! Accurate ECN, Prague behaves like Reno without ECN.
 //!
-//! For a year, the version number stayed at 0.6 although the module changed. Some commits of this
+//! For a year, the version number stayed at 0.6 although the module changed. Some commits of that
 //! year store the fractional part of the window. A few of them also use the fractional part to
 //! compute the pacing rate. By default, tailback computes the pacing rate from whole packets
 //! (option `pace`). Earlier commits and version 0.7 do the same.
@@ -26,8 +26,9 @@
 //! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
 //! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
 //! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
-//! pacing rate is 3 % higher, and in the second half 3 % lower. So a queue with a step threshold
-//! marks some packets of each flow. The rate does not fall below 100 kbit/s because of marks.
+//! pacing rate is 3 % higher, and in the second half 3 % lower. Because of this swing, a queue with
+//! a step threshold marks some packets of each flow. The rate does not fall below 100 kbit/s
+//! because of marks.
 //!
 //! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
 //! the window when the scaling begins, even if the window is large. With tailback's option `mode =

@@ -4,8 +4,8 @@
 //! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
 //! than the share `loss_threshold` of its data in flight, the amount of data in flight becomes this
 //! bound. The bound grows again while later probes succeed. A probe starts two to three seconds
-//! after the previous probe. A probe starts earlier if as many round trips have passed as a Reno
-//! flow would have between two losses.
+//! after the previous probe. A probe starts earlier if a Reno flow with the same window would have
+//! its next loss earlier.
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
 //! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The
@@ -22,7 +22,7 @@
 //! - DRAIN has a gain of 0.34, and no limit on its number of round trips. PROBE_DOWN has a gain of
 //!   0.91.
 //! - STARTUP ends after six ACKs with losses.
-//! - There is an upper limit for the extra window that allows for ACK aggregation.
+//! - The extra window that BBR adds for ACK aggregation has an upper limit.
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
 //! - BBR responds to marks if `ecn_response` is on.
 //!
