@@ -33,10 +33,10 @@
 //! team's Linux uses ECT(0) and the echo of RFC 3168. In tailback, the flow then runs without ECN.
 //! The file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which is off.
 //!
-//! Deviations from the branch: bursts, clocks and single small segments differ in the same way as
-//! in `bbr`. The branch has a fast path for application-limited flows, which only saves CPU time.
-//! tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only the
-//! receiver decides when to send ACKs. In v2alpha, BBR may lower the window when a spurious
+//! Deviations from the branch: the deviations of `bbr` for bursts, clocks and single small segments
+//! apply here too. The branch has a fast path for application-limited flows, which only saves CPU
+//! time. tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only
+//! the receiver decides when to send ACKs. In v2alpha, BBR may lower the window when a spurious
 //! recovery ends. In tailback, BBR never does this. `usage_based_cwnd`, `refill_add_inc` and
 //! `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
 

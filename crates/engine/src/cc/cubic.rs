@@ -11,7 +11,7 @@
 //!   RTT. In section 4.2, it includes the smoothed RTT instead. The function is evaluated at most
 //!   once per jiffy.
 //! - Each acknowledged segment increases the window by 1/cnt, where cnt = cwnd / (target - cwnd) is
-//!   an integer and at least 2. The target is not limited to 1.5 cwnd, as it is in section 4.2.
+//!   an integer and at least 2. Section 4.2 limits the target to 1.5 cwnd; Linux does not.
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3, alpha becomes 1 once
 //!   W_est reaches cwnd_prior. To follow section 4.3, set the option `friendly_alpha_one`.
 //! - When a spurious reduction is undone, only the window is restored. Section 4.9 requires that

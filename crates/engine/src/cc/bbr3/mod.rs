@@ -12,10 +12,10 @@
 //! option `ecn_response` switches the response on. The option is off by default, as in the v3
 //! branch.
 //!
-//! Deviations from the v3 branch: bursts, clocks and single small segments differ in the same way
-//! as in `bbr`. The branch has a fast path for application-limited flows, which only saves CPU
-//! time. tailback does not have this path. Protective Load Balancing (PLB) and `fast_ack_mode` are
-//! not implemented.
+//! Deviations from the v3 branch: the deviations of `bbr` for bursts, clocks and single small
+//! segments apply here too. The branch has a fast path for application-limited flows, which only
+//! saves CPU time. tailback does not have this path. Protective Load Balancing (PLB) and
+//! `fast_ack_mode` are not implemented.
 //!
 //! Where the branch and the draft differ, tailback follows the branch by default:
 //!
