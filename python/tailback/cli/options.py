@@ -88,8 +88,8 @@ with_option = click.option(
     type=click.Path(file_okay=False),
     expose_value=False,
     callback=_compile_in,
-    help="Compile the plugin whose source is in this folder into the engine. `tailback new "
-    "--crate` creates a plugin. Can be repeated.",
+    help="Folder with the source of a plugin, which tailback compiles into the engine. `tailback "
+    "new --crate` creates a plugin. Can be repeated.",
 )
 
 

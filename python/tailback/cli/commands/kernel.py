@@ -37,13 +37,13 @@ def kernel() -> None:
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Build Debian's linux-source package of this release (5.10, 6.1, 6.12 or newest), and "
-    "keep the guest kernel in use.",
+    help="Build Debian's linux-source package of this release (5.10, 6.1, 6.12 or newest). "
+    "The guest kernel in use does not change.",
 )
 @click.option(
     "--with-patch",
     is_flag=True,
-    help="Apply the patch that [[programs]] need to the source that --source names.",
+    help="Apply tailback's patch for [[programs]] to the source that --source names.",
 )
 @click.option(
     "--config",

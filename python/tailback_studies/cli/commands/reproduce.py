@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     "--until-decided",
     is_flag=True,
     help="For experiments that compare versions with each other: add seeds where differences are "
-    "undecided. Each scenario has 5 seeds first, then 10, then 20. A scenario stops if tests "
-    "show that each difference in rate, delay or utilisation is beyond 10 %, or within it.",
+    "undecided. Each scenario has 5 seeds first, then 10, then 20. A scenario gets no more "
+    "seeds once tests show for each difference in rate, delay or utilisation whether it exceeds "
+    "10 %.",
 )
 @report_options
 @run_options(

@@ -70,11 +70,11 @@ def validate(
 ) -> int:
     """Compare the simulator with the Linux kernel in a grid of scenarios.
 
-    The scenarios send traffic through every queue that both engines support. The traffic consists
-    of single flows, competing congestion controls, Accurate ECN, BBR or short connections. Each
-    scenario runs with 5 seeds. The command reuses stored runs. To resume an interrupted command,
-    repeat it. The exit status is 1 if a difference exceeds its limit, a scenario has no
-    measurement, or a run failed.
+    The scenarios send traffic through every queue that both engines support. This traffic is a
+    single flow, flows with different congestion controls, flows with Accurate ECN or BBR, or short
+    connections. Each scenario runs with 5 seeds. The command reuses stored runs. To resume an
+    interrupted command, repeat it. The exit status is 1 if a difference exceeds its limit, a
+    scenario has no measurement, or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation
