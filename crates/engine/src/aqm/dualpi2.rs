@@ -264,7 +264,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "arithmetic",
-            doc: "Arithmetic of the gains. \"div64\": as in Linux. \"div127\": divided by 127 instead of 64. \"ticks\": rounded to integers, as gains per 64 ns. \"ns\": rounded to integers, as gains per ns. The default depends on version.",
+            doc: "How the controller computes with its gains. \"div64\": as in Linux. \"div127\": as in Linux, but updates divide by 127 instead of 64. \"ticks\": gains are rounded to integers per tick of 64 ns. \"ns\": gains are rounded to integers per ns. The default depends on version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,

@@ -15,8 +15,9 @@
 //! (`fast_path`, in Linux since 6.7). These packets leave before all others and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
-//! implemented. They have no effect on forwarded packets of one priority. Flows are hashed as in
-//! fair/mod.rs, but into as many buckets as `orphan_mask` allows. A jiffy is 1 ms.
+//! implemented. For forwarded packets that all have the same priority, they have no effect. Flows
+//! are hashed as in fair/mod.rs, but into as many buckets as `orphan_mask` allows. `refill_delay`
+//! is rounded up to jiffies of 1 ms, as in Linux with HZ = 1000.
 
 use tailback_record::Cause;
 

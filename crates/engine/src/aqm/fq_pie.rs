@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         pie::BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is the backlog divided by the estimated departure rate instead of the packets' sojourn time.",
+            doc: "Whether the delay is computed from the backlog and the estimated departure rate. Otherwise, the delay is the packets' sojourn time.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),

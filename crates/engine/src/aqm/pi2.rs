@@ -31,7 +31,7 @@ pub const ENTRY: Entry<Build> = Entry {
     name: "pi2",
     doc: "PI2: a single queue. A PI controller computes a probability, and classic packets are \
         dropped with the square of this probability.",
-    follows: "De Schepper et al. 2016, in the arithmetic of Linux 7.3 sch_dualpi2",
+    follows: "De Schepper et al. 2016, with the arithmetic of Linux 7.3 sch_dualpi2",
     options: &[
         Opt {
             doc: "Largest length of the queue, in packets; packets that arrive at a full queue are \

@@ -8,9 +8,10 @@
 //! - In an update, the probability decays by 1/64 if the current delay and the previous delay are
 //!   both 0.
 //! - While the delay is above 250 ms, each update adds 2 % to the probability.
-//! - The burst allowance is 150 ms. Only the time during which the queue sends reduces this
-//!   allowance. The allowance is renewed when the delays are below half the target and the
-//!   probability is 0.
+//! - The burst allowance is 150 ms. Each packet that leaves reduces this allowance by the time
+//!   since the previous packet left. (With `dq_rate_estimator`, each measurement of the rate
+//!   reduces it by the measurement's duration.) The allowance is renewed when the current and the
+//!   previous delay are below half the target and the probability is 0.
 //! - When the accumulated probability has reached 8.5, a packet is always marked or dropped. Such a
 //!   mark does not reset the accumulated probability.
 //! - The probability is not limited to 1. While the delay stays high, the probability can rise
@@ -98,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is the backlog divided by the estimated departure rate instead of the packets' sojourn time. Default: false; in version linux-3.14 it is always true.",
+            doc: "Whether the delay is computed from the backlog and the estimated departure rate. Otherwise, the delay is the packets' sojourn time. Default: false; in version linux-3.14 it is always true.",
             kind: Kind::Bool,
             default: None,
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),

@@ -85,7 +85,7 @@ keys! {
         /// Expected exit status of programs that end on their own. The run fails if a program exits
         /// with another status.
         expect: i32 = int(0, 255).default("0");
-        /// The date that programs see at the start of the run, "2026-12-01" or
+        /// The date that programs see at the start of the run, such as "2026-12-01" or
         /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
         date: u64 => key(KeyKind::Date);
         /// Numbers that tailback reads from files that programs write to /out: { NAME = { file,

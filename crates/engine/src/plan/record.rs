@@ -38,9 +38,9 @@ keys! {
         /// Whether the kernel engine captures packets. Without captures, the results have neither
         /// packet delays nor drops and marks by flow. The key has no effect in the simulator.
         captures: bool = BOOL.default("true");
-        /// Length of the intervals over which tailback computes statistics. For each class, these
-        /// are rate, window, utilisation, marks and drops. For each link, this is the utilisation.
-        /// The first interval begins at the end of the warm-up. The value is between 1ms and the
+        /// Length of the intervals over which tailback computes statistics. These are rate, window,
+        /// utilisation, marks and drops for each class, and the utilisation for each link. The
+        /// first interval begins at the end of the warm-up. The value is between 1ms and the
         /// measured time. With "0s", tailback computes no such statistics.
         statistics: Time = ANY_TIME.default("0s");
     }

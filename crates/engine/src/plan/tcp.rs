@@ -209,10 +209,10 @@ keys! {
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
         /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
-        /// fq qdisc paces groups of at least two segments. In Linux, this happens if TCP joins
-        /// segments (GSO). "gso": TCP paces groups of at least two segments, but only if the
-        /// congestion control requests pacing. Without path.offloads, each segment is a packet of
-        /// its own in every case.
+        /// fq qdisc paces groups of at least two segments. Linux does this if TCP combines segments
+        /// into larger packets (GSO). "gso": TCP paces groups of at least two segments, but only if
+        /// the congestion control requests pacing. Without path.offloads, each segment is a packet
+        /// of its own in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
@@ -261,10 +261,10 @@ keys! {
         /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": it delays
-        /// ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which counts every such
-        /// segment as marks to be reported. It acknowledges a segment at once if no other segment
-        /// waits for an ACK and the segment's timestamp, in ms, is newer than that of the segment
-        /// before. This needs timestamps and accecn_option = "full" or "persist".
+        /// ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which treats every such
+        /// segment as if marks were waiting to be reported. It acknowledges a segment at once if no
+        /// other segment waits for an ACK and the segment's timestamp, in ms, is newer than that of
+        /// the segment before. This value needs timestamps and accecn_option = "full" or "persist".
         accecn_receiver: AccEcnReceiver = AccEcnReceiver::KEY.default("linux").since("0.2")
             .kernel(Only(&["linux"]), "the guest's receivers are those of Linux");
         /// Whether the receiver reports correctly which segments and marks have arrived. A receiver

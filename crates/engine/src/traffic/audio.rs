@@ -1,4 +1,4 @@
-//! Audio of a call: the source sends frames of equal size at equal intervals, and each frame in one
+//! Audio of a call: the source sends frames of equal size at equal intervals, one frame in each
 //! datagram.
 //!
 //! The defaults are those of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes are sent

@@ -4,7 +4,8 @@
 //! The source follows draft-ietf-ippm-responsiveness-09, but it tests only one direction:
 //!
 //! * It starts with as many bulk connections as the option `connections` says. After each interval
-//!   it adds one bulk connection, until the goodput is stable or there are `most_connections`.
+//!   it adds one bulk connection, until the goodput is stable or the number of bulk connections
+//!   reaches `most_connections`.
 //! * It sends a pair of probes every 10 ms. The foreign probe opens its own connection and fetches
 //!   5000 bytes. The self probe fetches 1000 bytes on a randomly chosen bulk connection. The source
 //!   sends fewer pairs if probes would otherwise take more than 5 % of the last interval's goodput.

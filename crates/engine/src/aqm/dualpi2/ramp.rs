@@ -14,7 +14,7 @@ use crate::units::Time;
 
 pub(super) const L_AQM: Opt = Opt {
     name: "l_aqm",
-    doc: "AQM that marks packets of L by their own delay: a step (Linux), or the ramp of RFC 9332 with evenly spaced marks.",
+    doc: "How packets of L are marked according to their own delay: at a step (Linux), or on the ramp of RFC 9332, which spaces marks evenly.",
     kind: Kind::Word(&["step", "ramp"]),
     default: Some("step"),
     tc: None,
@@ -30,7 +30,7 @@ pub(super) const MIN: Opt = Opt {
 
 pub(super) const RANGE: Opt = Opt {
     name: "ramp_range",
-    doc: "Length of the ramp, as a time. The ramp marks every packet whose sojourn time is at \
+    doc: "Difference between the sojourn times at which the ramp begins and ends. The ramp marks every packet whose sojourn time is at \
         least ramp_min + ramp_range. Default: 400us.",
     kind: Kind::Time {
         min: Time::from_us(1),

@@ -77,7 +77,7 @@ pub const UNIFORMISE: Opt = Opt {
 /// The option that determines whether the average decays while the queue is empty.
 pub const IDLE: Opt = Opt {
     name: "idle",
-    doc: "What happens to the average while the queue is empty. \"decay\": after an empty time t the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average does not change.",
+    doc: "What happens to the average while the queue is empty. \"decay\": after the queue was empty for a time t, the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt. \"hold\": the average does not change.",
     kind: Kind::Word(&["decay", "hold"]),
     default: Some("decay"),
     tc: None,
