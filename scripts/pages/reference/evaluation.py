@@ -86,7 +86,7 @@ WRITTEN = """
 ## Sections to write about
 
 No simulation can test these sections of RFC 9743. The author of a congestion control has to answer
-them in text.
+their questions in writing.
 
 | section | question | what to write | scenario that helps |
 |---|---|---|---|

@@ -181,7 +181,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ecn_fallback",
-            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\" compares alpha with constants for 20 binary digits even if alpha has 24, as builds of 2023 to 2025 do. Almost every queue then seems classic.",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. Almost every queue then seems classic.",
             kind: Kind::Word(&["off", "on", "unscaled"]),
             default: Some("off"),
             tc: None,

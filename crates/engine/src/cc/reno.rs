@@ -1,6 +1,6 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`. The option `beta_ecn` turns on ABE (RFC 8511).
 //!
-//! Deviations from the RFCs that Linux has too: the window is in segments, and factors apply to
+//! Deviations from the RFCs, as in Linux: the window is in segments, and a reduction multiplies
 //! cwnd instead of FlightSize. Every acknowledged segment contributes to growth. In terms of RFC
 //! 3465, L is unlimited. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback
 //! they are options. Values other than one half are rounded down to millionths.
