@@ -54,8 +54,8 @@ keys! {
         duration: Time = POSITIVE_TIME.required();
         /// Measurements begin at this time.
         warmup: Time = ANY_TIME.default("0s");
-        /// Seed of every random stream. The seeds of a sweep are this number and the numbers after
-        /// it.
+        /// Seed of every random stream. A sweep with several seeds uses this number and the numbers
+        /// that follow it.
         key seed = int(0, i64::MAX).default("1");
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
         /// kernel that you have built for this engine (`tailback kernel list`). Name the guest

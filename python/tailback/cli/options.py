@@ -246,7 +246,7 @@ set_option = click.option(
     multiple=True,
     metavar="KEY=VALUE",
     help="Change the value of one key of the scenario, e.g. bottleneck.rate=10Mbit. KEY is the "
-    "key's path, with dots. Can be repeated.",
+    "path of the key, with dots between its parts. Can be repeated.",
 )
 
 

@@ -271,7 +271,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "timer",
-            doc: "Timer of the updates: \"hrtimer\", or \"jiffies\", which rounds times up to multiples of 4 ms. The default depends on version.",
+            doc: "Timer that triggers the updates: \"hrtimer\", or \"jiffies\", which rounds times up to multiples of 4 ms. The default depends on version.",
             kind: Kind::Word(&["hrtimer", "jiffies"]),
             default: None,
             tc: None,

@@ -1,5 +1,6 @@
-//! fq as the queue of a bottleneck. It gives each flow a fair share, and does not contain an AQM.
-//! If `ce_threshold` is set, fq marks packets that have waited longer than this threshold.
+//! Linux's fq, used as the queue of a bottleneck. It gives each flow a fair share, and does not
+//! contain an AQM. If `ce_threshold` is set, fq marks packets that have waited longer than this
+//! threshold.
 //!
 //! This queue follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not
 //! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a

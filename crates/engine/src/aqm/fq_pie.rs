@@ -4,11 +4,11 @@
 //! One timer updates the drop probabilities of all flows, including inactive flows. The timer
 //! updates 2048 flows at once. Then the timer waits a jiffy (1 ms) before it updates the next 2048
 //! flows. When all flows are updated, the timer waits `tupdate` and begins with the first flow
-//! again. If `limit` packets are queued in all flows together, arriving packets are dropped.
-//! `memory_limit` does not cause drops, because Linux only counts packets that exceed it. If the
-//! probability is above `ecn_prob` (10 % in PIE), packets are dropped even if they are ECN-capable.
-//! Whether a packet is dropped or marked depends on the backlog of its own flow. fair/mod.rs
-//! describes how flows are distinguished, and pie.rs describes PIE.
+//! again. If `limit` packets are queued in all flows together, arriving packets are dropped. As in
+//! Linux, packets that exceed `memory_limit` are counted but not dropped. If the probability is
+//! above `ecn_prob` (10 % in PIE), packets are dropped even if they are ECN-capable. Whether a
+//! packet is dropped or marked depends on the backlog of its own flow. fair/mod.rs describes how
+//! flows are distinguished, and pie.rs describes PIE.
 //!
 //! Known deviations: pie.rs and fair/mod.rs list the deviations that also apply here.
 

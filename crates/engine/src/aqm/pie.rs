@@ -26,10 +26,10 @@
 //! to less than 1.02 %. If the probability changes by more than one half, the change has the wrong
 //! sign.
 //!
-//! As in Linux, the timer counts jiffies, and each update comes one jiffy later than `tupdate`. By
-//! default, there is an update every 16 ms. Linux makes the first update 0.5 s after the queue has
-//! been set up. In tailback, updates begin at the start of the run, as if the queue had been set up
-//! more than 0.5 s earlier.
+//! As in Linux, the timer counts jiffies, and the time between two updates is one jiffy longer than
+//! `tupdate`. By default, there is an update every 16 ms. Linux makes the first update 0.5 s after
+//! the queue has been set up. In tailback, updates begin at the start of the run, as if the queue
+//! had been set up more than 0.5 s earlier.
 //!
 //! Known deviations: for backlogs above 16 MiB, the estimated delay is correct, whereas it
 //! overflows in Linux.

@@ -11,10 +11,11 @@
 //! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
 //! amount that depends on the length of this period. But below a shaper (htb or tbf), RED never
 //! notices that its queue is empty, because the shaper does not dequeue from an empty queue. So the
-//! average falls only when packets arrive. In tailback this behaviour is the default (`idle =
-//! "hold"`). After a burst, the average may stay above `max` for a long time. As in Linux, RED then
-//! drops every arriving packet. RED drops them even if senders only retransmit one packet per
-//! timeout. With `idle = "decay"`, RED behaves like RED as the root qdisc of an interface.
+//! average falls only when packets arrive. In tailback this behaviour is the default
+//! (`idle = "hold"`). After a burst, the average may stay above `max` for a long time. As in Linux,
+//! RED then drops every arriving packet. RED drops them even if senders only retransmit one packet
+//! per timeout. With `idle = "decay"`, RED behaves as in Linux if it is the root qdisc of an
+//! interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, the probability changes every 500 ms, as in the kernel.

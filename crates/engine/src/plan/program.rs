@@ -111,8 +111,8 @@ keys! {
         /// brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Declares that this side is a server, which starts before the run begins. The run begins
-        /// when the server is ready. The value is the sign by which tailback recognises that the
-        /// server is ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
+        /// when the server is ready. The value says how tailback recognises that the server is
+        /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
         /// A folder, relative to this file, that becomes the root of the side's file system, in
         /// place of Debian packages. The folder contains an unpacked container image, as "docker

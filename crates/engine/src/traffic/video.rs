@@ -86,7 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_interval",
-            doc: "Number of frames from one key frame to the next. With 0, no frame depends on another.",
+            doc: "Number of frames from one key frame to the next. With 0, there are no key frames, and no frame depends on another.",
             kind: Kind::Int {
                 min: 0,
                 max: 100_000,

@@ -19,8 +19,8 @@ def results() -> None:
     """List, show, compare and delete stored sweeps and runs.
 
     Name a sweep by its folder, its id, the beginning of its id, or `latest`. Name a run by its
-    folder, its id, the beginning of its id, or `latest`. `latest` requires that the latest sweep
-    has only one run.
+    folder, its id, the beginning of its id, or `latest`. As the name of a run, `latest` works only
+    if the latest sweep has a single run.
     """
 
 

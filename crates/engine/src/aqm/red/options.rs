@@ -38,7 +38,7 @@ pub const MAX: Opt = Opt {
 /// The option for the probability at the upper threshold.
 pub const PROBABILITY: Opt = Opt {
     name: "probability",
-    doc: "Probability of a mark or drop when the average reaches max. `uniformise` then spaces the marks or drops.",
+    doc: "Probability of a mark or drop when the average reaches max. The option `uniformise` sets how the marks or drops are spaced.",
     kind: Kind::Float { min: 0.0, max: 1.0 },
     default: Some("0.02"),
     tc: None,
