@@ -203,17 +203,20 @@ export async function dropped(transfer: DataTransfer): Promise<Chosen[]> {
     return handle ? ofHandle(handle) : entry === null ? null : ofEntry(entry);
   });
   const found: Chosen[] = [];
+  let runs = 0;
   let seen = 0;
   const walk = async (entry: Entry, above: string): Promise<void> => {
     const path = above + entry.name;
     if (entry.file !== null) {
-      if (above === "" || entry.name === SERIES) found.push({ path, file: await entry.file() });
+      const run = above !== "" && entry.name === SERIES;
+      if (run) runs += 1;
+      if (run || above === "") found.push({ path, file: await entry.file() });
       return;
     }
     for await (const one of entry.inside()) {
       seen += 1;
       // One run folder above the limit is enough to tell the user that not all are drawn.
-      if (seen > MOST_FILES || found.length > MOST_RUNS) return;
+      if (seen > MOST_FILES || runs > MOST_RUNS) return;
       await walk(one, `${path}/`);
     }
   };

@@ -160,8 +160,8 @@ def explain(run: StoredRun, only: Sequence[str] = (), *, series: bool = True) ->
         for sender in senders:
             sender.update(mark_share=None, drop_share=None)
         notes.append(
-            "offloads are on: TCP counts segments, but drops and marks count packets of several "
-            "segments, so the shares of dropped and marked packets of a flow are not known"
+            "offloads are on: TCP counts segments, but the queue counts packets, which can hold "
+            "several segments. So the shares of dropped and marked packets of a flow are not known"
         )
     frame = over_time.of(run) if series else None
     if series and frame is None:
