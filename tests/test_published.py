@@ -82,8 +82,8 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "Of the 20 individual errors with a limit, 11 are within their limits." in text
     assert "8 comparisons use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
-    assert "20 errors exceed their limits. The table shows the 5 largest. The" in text
-    assert "\u201cErrors beyond 25 %\u201d lists all of these errors." in text
+    assert "(section \u201cErrors beyond 25 %\u201d) lists 20 errors." in text
+    assert "The table below shows the 5 largest." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text

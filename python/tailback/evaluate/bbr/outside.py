@@ -311,8 +311,8 @@ def tiny(seen: Seen) -> Finding:
     window = p.in_flight[at] / p.frame if low is None else low / payload
     share = 100 * p.mbit(p.delivered, inside[-1], p.times[inside[-1]] - a14.SINCE_S) / a14.RATE_MBIT
     ok = window >= a14.BOUND - ROUNDED and share >= a14.FULL
-    source = "data in flight, measured from packets" if low is None else "window in the qlog"
-    note = f"The value is the {source}. {a14.used(share)}"
+    source = "the data in flight, measured from packets" if low is None else "the qlog"
+    note = f"The smallest window is taken from {source}. {a14.used(share)}"
     return Finding(passed(ok), a14.MEASURE, window, a14.BOUND, note, at)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # Each row has an item of the set-up, its value, and the basis of the value.
 DECLARED: tuple[tuple[str, str, str], ...] = (
-    ("bottleneck", "50 Mbit/s (whole frames count), one bottleneck in each direction", "stated"),
+    ("bottleneck", "50 Mbit/s (counting whole frames), one bottleneck in each direction", "stated"),
     (
         "shaper",
         'htb with the burst that tc computes (`burst = "tc"`)',

@@ -195,11 +195,12 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         title = "Harm to the geometric mean, with its 95 % interval"
         columns = [*right("RTT, ms"), *left("requests"), *right("published"), *measured]
         caption = (
-            "Harm is the share of a request's completion time beside the competitor that the "
-            "competitor causes. The word “outside” marks intervals that do not contain the "
-            "published value. The published times of requests alone agree with hosts that do not "
-            "store the ssthresh of earlier connections. The published times beside CUBIC agree "
-            "with hosts that store it. The order in which the server closed connections is unknown."
+            "Harm is the time that the competitor adds to a request, divided by the completion "
+            "time beside the competitor. The word “outside” marks intervals that do not contain "
+            "the published value. The published times without a competitor agree with hosts that "
+            "do not store the ssthresh of earlier connections. The published times beside CUBIC "
+            "agree with hosts that store it. The order in which the server closed connections is "
+            "unknown."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out

@@ -38,7 +38,7 @@ def _overload(*columns: str, whose: str = "") -> Callable[[DualPi2Entry], bool]:
 GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
     CellsWithin(
         "dualpi2.rate_ratio",
-        "DualPI2: rate ratio; a share of 10 in 11 rows must be within the limit",
+        "DualPI2: rate ratio; at least 10/11 of the rows must be within the limit",
         "relative",
         _dualpi2("rate_ratio"),
         0.2,

@@ -7,7 +7,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        'a shaper with the burst that tc computes (`burst = "tc"`); whole frames count',
+        'a shaper that counts whole frames, with the burst that tc computes (`burst = "tc"`)',
         "stated: the publication's htb class has a rate but no burst",
     ),
     ("buffer", "`bfifo limit` of 102,400 or 10,240,000 bytes of frames", "stated: 100kb, 10000kb"),

@@ -60,7 +60,9 @@ def sections(entries: Sequence[ImcEntry], run_facts: Facts) -> list[Section]:
     out = [
         Section("result", "How far off", [*result, _groups(entries, run_facts)]),
         Section("gain", "Gain of BBR over CUBIC", list(_maps(entries, run_facts))),
-        Section("misses", "Errors beyond their limit", _misses(entries, run_facts)),
+        Section(
+            "misses", "Errors beyond the limit for the 90th percentile", _misses(entries, run_facts)
+        ),
         Section("signs", "Opposite signs", _signs(entries, run_facts)),
     ]
     return [section for section in out if section.blocks]

@@ -69,7 +69,11 @@ def sections(entries: Sequence[L4sEntry], run_facts: Facts) -> list[Section]:
             "Published and measured",
             [*shares(entries, run_facts), *ratios(entries, run_facts)],
         ),
-        Section("misses", "Errors beyond their limit", rows.misses(entries, run_facts)),
+        Section(
+            "misses",
+            "Errors beyond a limit, or beyond the limit for the 90th percentile",
+            rows.misses(entries, run_facts),
+        ),
     ]
     return [section for section in out if section.blocks]
 

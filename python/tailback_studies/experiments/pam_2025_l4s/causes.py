@@ -8,7 +8,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "100 Mbit/s (whole frames count) in the direction of the data",
+        "100 Mbit/s (counting whole frames) in the direction of the data",
         "stated: htb's rate",
     ),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
