@@ -42,8 +42,8 @@ HEAD = """\
 # Slow starts over rate, RTT and buffer
 
 HyStart loses the fewest packets. Rapid Start is the fastest algorithm and loses the most packets.
-If no rule ends slow start early, a flow sends twice as much data as a path with a deep buffer
-holds.
+If no rule ends slow start early, twice as much data is in flight as a path with a deep buffer can
+hold.
 
 `python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
 that ends slow start. It makes {runs} runs of the simulator, with {seeds} seeds for each set-up. The
@@ -59,8 +59,8 @@ numbers are from 2026-11-26.
   product and the buffer.
 - *Loss* is the share of the flow's packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow's rate, averaged over one round-trip time,
-  reaches 90 % of the link's rate. If the flow does not reach this rate with every seed, the cell is
-  empty. The means in the first table exclude such set-ups.
+  reaches 90 % of the link's rate. The cell is empty if the flow fails to reach this rate with at
+  least one seed. The means in the first table exclude such set-ups.
 - The names of the algorithms are values of `cubic`'s option `slow_start`
   ([reference](../reference/congestion-controls/cubic.md)). HyStart follows Linux.
 

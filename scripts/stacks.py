@@ -415,15 +415,15 @@ def _both_engines(out: Path) -> Iterator[str]:
     )
     yield (
         "If the download runs alone, the 99th percentiles of the queue delay differ between the "
-        "engines. The measurement is not the cause, because packet captures on each engine show "
-        "the same delays. The queue is longest at the end of slow start, and at that time it is "
-        "longer in the simulator. One cause is the handshake. In the guest, quinn's asynchronous "
-        "layer sends the request in a separate datagram after the handshake, and the server reads "
-        "several datagrams at once. In the simulator, the last datagram of the handshake also "
-        "contains the request. Therefore the first windows contain different packets, and the "
-        "receiver delays the ACKs of different packets. We made a copy of `stacks/quinn` that "
-        "sends the guest's sequence of packets in the first round trip. This copy removes half of "
-        "the difference. We do not know the cause of the other half. "
+        "engines. The difference is not a measurement error: on each engine, packet captures show "
+        "the delays that the table reports. The queue is longest at the end of slow start, and at "
+        "that time it is longer in the simulator. One cause is the handshake. In the guest, "
+        "quinn's asynchronous layer sends the request in a separate datagram after the handshake, "
+        "and the server reads several datagrams at once. In the simulator, the last datagram of "
+        "the handshake also contains the request. Therefore the first windows contain different "
+        "packets, and the receiver delays the ACKs of different packets. We made a copy of "
+        "`stacks/quinn` that sends the guest's sequence of packets in the first round trip. This "
+        "copy removes half of the difference. We do not know the cause of the other half. "
         'Other seeds, `gso = false` and `timers = "tokio"` change the difference little.\n'
     )
 
@@ -461,8 +461,8 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
     yield (
         f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` of the '
         f"guest's in {near} of {len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
-        f"In {len(beyond)} scenarios the difference is larger than this limit and larger than the "
-        "column ±. "
+        f"The difference exceeds both this limit and the column ± in {len(beyond)} of "
+        f"{len(rows)} scenarios. "
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
     yield (
@@ -499,7 +499,7 @@ def _half(found: Compared) -> Iterator[str]:
     )
     rows = {
         f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
-        "scenarios whose difference exceeds both this limit and the column ± below": [
+        "scenarios whose difference is larger than this limit and larger than the column ± below": [
             str(beyond[t]) for t in TIMERS
         ],
         "largest difference of the throughput, Mbit/s": [
@@ -606,13 +606,13 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         close = sum(value <= half.close_mbit for value in values)
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
-        f"\n{MORE_SEEDS} seeds of the simulator give an interval in which the guest's mean should "
-        "be. If both engines have the same distribution, this interval contains the mean of "
-        f"{SEEDS} seeds in the guest with a probability of `95 %`. The "
+        f"\nFrom {MORE_SEEDS} seeds of the simulator, we compute a prediction interval for the "
+        "guest's mean. If both engines have the same distribution, this interval contains the mean "
+        f"of {SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
         f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows "
-        f"these scenarios. Each of the last columns shows the results of the simulator with one "
-        f"change of the set-up, over {MORE_SEEDS} seeds.\n"
+        f"these scenarios. The last four columns show the simulator's means over {MORE_SEEDS} "
+        "seeds: *as above* without a change, and the others with one change of the set-up each.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
@@ -632,8 +632,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "remaining differences. While a drop-tail queue is full, the order in which the packets "
         "of two flows arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine, "
-        "virtual time passes each time a program reads the clock. This may change the order of "
-        "packets. tailback prints a warning about such programs.\n"
+        "virtual time advances each time a program reads the clock. This may change the order of "
+        "packets. tailback warns about programs that read the clock often.\n"
     )
 
 

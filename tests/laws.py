@@ -124,7 +124,7 @@ class Case:
 
 MATHIS = "sqrt(3/2) / sqrt p (Mathis et al. 1997)"
 RFC_9438 = "1.054 (RTT/p)^0.75 (RFC 9438 section 5.2)"
-FLUID = "2/p: one segment each round against alpha W/2"
+FLUID = "2/p: growth of one segment per round balances a cut of alpha W/2"
 
 
 def cubic(every: int, first: int, *, fast: bool) -> Case:

@@ -52,20 +52,20 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "program=scripts/programs/quinn.toml": {
         "7.4": (
-            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits the target of "
-            "CUBIC to one and a half windows, and quinn-proto has no such limit. In this "
+            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits CUBIC's target "
+            "to 1.5 times the current window, and quinn-proto has no such limit. In this "
             "scenario, the queue is so long that a round trip takes seconds. Therefore the target "
-            "is far above the window, and the window grows by one datagram with each ACK. A copy "
-            "of quinn-proto with the limit loses fewer packets, and quinn with NewReno is no "
-            "worse than CUBIC."
+            "is far above the window, and the window grows by one datagram with each ACK. With "
+            "the limit, a copy of quinn-proto loses fewer packets. With NewReno, quinn is no "
+            "worse than CUBIC in this section."
         ),
         "7.7": _REORDERING,
     },
     "program=scripts/programs/quinn-newreno.toml": {
         "7.7": _REORDERING,
         "nsperf-coexist-rate": (
-            "NewReno grows more slowly than CUBIC on this path. The confidence intervals of "
-            "quinn and of the simulator's `reno` overlap."
+            "NewReno grows more slowly than CUBIC on this path. The simulator's `reno` gets a "
+            "similar value: its confidence interval overlaps quinn's."
         ),
     },
     "program=scripts/programs/quic-go.toml": {
@@ -105,10 +105,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
             "window's packets are lost, and then restores the window. A full FIFO and CoDel drop "
-            "a smaller share of packets. A qlog shows that quiche therefore restores nearly every "
+            "less than a fifth. A qlog shows that quiche therefore restores nearly every "
             'window, so queues stay full. With `control = "reno"`, which never restores the '
-            "window, frames arrive in time. Then 5.1.4 and 5.2.3 are no worse, and the queue of "
-            "`fq_codel` stays short."
+            "window, the frames of real-time traffic arrive in time. quiche is then no worse than "
+            "CUBIC in 5.1.4 and 5.2.3, and its queue in `fq_codel` stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },

@@ -403,8 +403,8 @@ on Linux in the kernel engine, where tailback compares them with Linux's CUBIC.
 STACKS_HEAD = """\
 Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
 quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
-with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows all
-values of these stacks. tailback compares each stack, as [a
+with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows the
+results of these stacks for every section. tailback compares each stack, as [a
 program](../how-to/evaluate.md#a-program), with CUBIC over TCP on the same engine. The kernel engine
 runs only three seeds, so more sections are undecided than in the simulator.
 """
@@ -413,10 +413,10 @@ PROBES = """\
 ## Two bounds on the rate under rising loss
 
 According to RFC 9743 section 5.1.1, a congestion control should reduce its rate to one packet per
-round trip, and then wait longer and longer. The section applies to every transport protocol, so
-tailback also applies it to QUIC. But RFC 9002 section 6.2.4 lets a QUIC sender send two datagrams
-at each probe timeout. The table shows the verdicts for a bound of one packet and for a bound of two
-packets.
+round trip, and then send at longer and longer intervals. The section applies to every transport
+protocol, so tailback also applies it to QUIC. But RFC 9002 section 6.2.4 lets a QUIC sender send
+two datagrams at each probe timeout. The table shows the verdicts for a bound of one packet and for
+a bound of two packets.
 """
 
 TABLES = {

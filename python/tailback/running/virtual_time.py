@@ -300,8 +300,8 @@ All numbers on this page come from one run of the command above.
 | warm-up, excluded from the results, s | {unmeasured:g} |
 | guests at once in real time | {made.jobs} |
 | cores of the machine | {made.cores} |
-| load before the runs in real time (mean of a minute, guests included) | {made.load[0]:.1f} |
-| load after the runs in real time | {made.load[1]:.1f} |
+| one-minute load average before the runs in real time (guests included) | {made.load[0]:.1f} |
+| one-minute load average after the runs in real time | {made.load[1]:.1f} |
 
 The same kernel, agent and scenarios run on both clocks. Virtual time stops while code runs, and
 jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the guest
@@ -359,10 +359,10 @@ rows of the table above:
 
 ## With TSO, GSO and GRO
 
-`path.offloads = true` lets the guest's devices join segments. The queue then holds packets of up to
-`64 kB`. The shaper sends such a packet as a whole, and the queue marks or drops it as a whole. In
-the mean delay, it counts as one packet. Cake and DualPI2 split packets by default. On their links,
-tailback counts each segment as a packet.
+`path.offloads = true` lets the guest combine TCP segments into larger packets. The queue then holds
+packets of up to `64 kB`. The shaper sends such a packet as a whole, and the queue marks or drops it
+as a whole. In the mean delay, it counts as one packet. Cake and DualPI2 split packets by default.
+On their links, tailback counts each segment as a packet.
 
 {offloaded}
 """

@@ -160,8 +160,8 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
         )
     caption = (
         "The figure shows the stack's share of the total throughput of both flows, with a 95 % "
-        "interval over the seeds. The dashed line is the fair share. For *its own kind*, "
-        "both flows are TCP flows of Linux with the same congestion control."
+        "interval over the seeds. The dashed line is the fair share. The entry *its own "
+        "kind* shows two TCP flows of Linux with the same congestion control."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
@@ -236,8 +236,8 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     ]
     shared = ", ".join(SHARED)
     caption = (
-        "The harm is the share of its throughput that the Linux flow loses if the stack takes the "
-        "place of a second Linux flow. The columns *to cubic*, *to reno* and *to bbr* show the "
+        "The harm is the share of throughput that a Linux flow loses if it competes with the stack "
+        "instead of a second Linux flow. The columns *to cubic*, *to reno* and *to bbr* show the "
         "median over RTTs. A negative value is a gain. "
         f"Flows compete in {shared}; the other queues isolate flows. "
         "The last two columns show how many of 1000 packets of the stack were marked or dropped."
