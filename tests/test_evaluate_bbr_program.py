@@ -159,12 +159,12 @@ def test_what_neither_packets_nor_a_log_show_is_not_observable(
             "fail",
             "UP led to CRUISE",
         ),
-        ("A.14", lambda log: log, "pass", "window in the qlog"),
+        ("A.14", lambda log: log, "pass", "smallest window is taken from the qlog"),
         (
             "A.14",
             lambda log: re.sub(rb'"congestion_window": \d+', b'"congestion_window": 2896', log),
             "fail",
-            "window in the qlog",
+            "smallest window is taken from the qlog",
         ),
     ],
 )
