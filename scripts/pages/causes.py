@@ -81,11 +81,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/s2n-quic.toml": {
         "5.1.1-timeout": (
             "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
-            "congestion (RFC 9002 section 7.6) counts lost packets as one period only if their "
-            "numbers are consecutive. Therefore each probe begins a new period, no period is long "
-            "enough, and the window is never reset. A copy of s2n-quic-core that allows one "
-            "skipped "
-            "number within a period passes this section."
+            "congestion (RFC 9002 section 7.6) treats lost packets as one period of congestion "
+            "only if their numbers are consecutive. Therefore each probe begins a new period, no "
+            "period is long enough, and the window is never reset. A copy of s2n-quic-core that "
+            "allows one skipped number within a period passes this section."
         ),
         "7.1-delay": (
             "s2n-quic sends ten packets at once (`MAX_BURST_PACKETS`), which RFC 9002 section 7.7 "
@@ -95,8 +94,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with pieces of lost data. In a qlog, many packets are much shorter "
-            "than a full datagram, and many are probes."
+            "fills this window with short packets that carry pieces of lost data. In a qlog, many "
+            "packets are much shorter than a full datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
