@@ -94,8 +94,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with short packets that carry pieces of lost data. In a qlog, many "
-            "packets are much shorter than a full datagram, and many are probes."
+            "fills this window with short packets of lost data. In a qlog, many packets are much "
+            "shorter than a full datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
