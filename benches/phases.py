@@ -49,7 +49,8 @@ RTTS_MS = range(20, 101, 5)
 """Round-trip times of the second flow, in ms. The first flow has `FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
-"""Largest jitter in transmission times of a packet. A larger jitter could reorder packets."""
+"""Largest jitter in transmission times of a packet. With a larger jitter, packets that a link has
+spaced could leave back to back."""
 QUEUES = ((10, "100p"), (50, "1bdp"))
 """Rate in Mbit/s and limit of each queue."""
 

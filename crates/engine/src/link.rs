@@ -37,8 +37,8 @@ pub struct Link {
     constant: Option<Rate>,
     step: Cursor,
     mode: LinkMode,
-    /// Whether the link is a shaper. A shaper releases a packet when the packet's transmission
-    /// begins.
+    /// Whether the link is a shaper whose rate does not come from a trace. A shaper releases a
+    /// packet when the packet's transmission begins.
     plain: bool,
     bucket: Bucket,
     overhead: i32,
@@ -50,7 +50,8 @@ pub struct Link {
     /// What happens to packets before they enter the queue. `None` if nothing happens.
     before: Option<Box<Before>>,
     /// True while the link is transmitting, or while the queue holds its packets until a known
-    /// time. In this case, an arriving packet causes the link to be served only if `held` is true.
+    /// time. While this is true, an arriving packet causes the link to be served only if `held` is
+    /// also true.
     busy: bool,
     /// Whether the queue holds its packets until a known time. An arriving packet may change this
     /// time.
@@ -61,7 +62,8 @@ pub struct Link {
     /// On a trace: how many delivery opportunities have passed or are in use.
     opportunity: u64,
     /// The length and transmission time of the last frame. If the next frame has the same length,
-    /// the link needs no division. On a trace: how many bytes of the opportunity are used.
+    /// the link uses this time and saves a division by the rate. On a trace: how many bytes of the
+    /// opportunity are used.
     slot: (u32, Time),
 }
 
@@ -70,7 +72,7 @@ pub struct Link {
 struct Before {
     /// Marks and drops that the scenario schedules by packet number.
     scheduled: Option<Scheduled>,
-    /// Whether the queue splits packets of joined segments (`split_gso`).
+    /// Whether the link splits packets that TCP has combined from several segments (`split_gso`).
     splits: bool,
 }
 
@@ -155,8 +157,8 @@ impl Link {
         }
     }
 
-    /// Splits packets of joined segments before they enter the queue. `flows` is the number of flow
-    /// numbers of the run ([`crate::plan::Plan::owners`]).
+    /// Makes the link split packets of several segments before they enter the queue. `flows` is the
+    /// length of [`crate::plan::Plan::owners`].
     pub fn split_packets(&mut self, flows: usize) {
         self.before.get_or_insert_default().splits = true;
         self.sink.count_splits(flows);
@@ -174,7 +176,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Does to a packet what happens before the queue, and then does the rest of [`Link::arrive`].
+    /// Applies scheduled marks and drops to a packet, splits it if necessary, and puts the result
+    /// into the queue. Returns whether the link must be served now.
     #[inline(never)]
     fn arrive_after(&mut self, packet: &mut Packet, now: Time) -> bool {
         let Some(before) = &mut self.before else {
@@ -226,8 +229,8 @@ impl Link {
             // begins.
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
-                // If no transmission begins, the link is served again at once. The queue is then
-                // empty, or it does not release a packet yet.
+                // No transmission begins if the queue is empty or holds its packets, or if the rate
+                // is 0. Then the link is served again at once, to find out how long it must wait.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -248,7 +251,7 @@ impl Link {
         let end = match self.queue.dequeue(now, &mut self.sink, packet) {
             // The queue itself shapes traffic to the link's rate, so the queue determines when the
             // transmission ends. In the mode `wire`, the link computes the transmission time
-            // itself, even after such a queue.
+            // itself, even if the queue shapes traffic.
             Dequeue::Until(next) if self.mode == LinkMode::Shaper => next.clamp(now, NOT_DUE),
             Dequeue::Packet | Dequeue::Until(_) => {
                 let len = self.charged(packet);

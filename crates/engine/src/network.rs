@@ -72,8 +72,8 @@ use sources::Traffic;
 /// counts add up only if the run has no warm-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Census {
-    /// Packets that endpoints have put into the network, and packets that queues have added by
-    /// splitting others.
+    /// Packets that endpoints have put into the network, and packets that links have added by
+    /// splitting large packets.
     pub entered: u64,
     /// Packets that an endpoint has taken out of the network.
     pub ended: u64,
@@ -110,15 +110,15 @@ pub struct Network {
     events: u64,
     data_packets_before_warmup: u64,
     every_change: bool,
-    /// Whether the network does extra work each time a flow's sender acts. It then records the
-    /// flow's state, or stores it for later connections.
+    /// Whether the network records a flow's state, or stores it for later connections, each time
+    /// the flow's sender acts.
     follows_flows: bool,
     /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if they
     /// remember nothing.
     memory: Option<Box<Memory>>,
     /// Number of open connections, including those of flows.
     connections: usize,
-    /// Number of the first slot. A slot is an entry of `ends`. Connections of a source use it one
+    /// Index of the first slot. A slot is an entry of `ends` that connections of a source use one
     /// after the other.
     first_slot: u32,
     first_segment: u64,
@@ -163,7 +163,7 @@ impl Network {
         }
     }
 
-    /// Returns the sender of a flow, which the caller cannot change.
+    /// Returns the sender of a flow (read-only).
     pub fn sender(&self, flow: usize) -> &Sender {
         &self.ends[flow].of_flow().sender
     }

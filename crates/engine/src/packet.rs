@@ -69,7 +69,7 @@ pub mod flags {
     /// that such an ACK reports even if the ACK reports nothing else (Linux `FLAG_TS_PROGRESS`).
     /// The simulator's receivers do not send such ACKs.
     pub const NEWER: u16 = 512;
-    /// The packet is an ACK with payload. By this payload, the receiver requests more data.
+    /// The packet is an ACK with payload. With this payload, the receiver requests more data.
     pub const REQUEST: u16 = 1024;
     /// A queue on the path has cleared the packet's DSCP.
     pub const WASHED: u16 = 1 << 12;
@@ -112,8 +112,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// In an ACK with [`flags::ACCECN`]: the third counter of the AccECN option, for ECT(0).
     pub ect0: u32,
-    /// Index of the packet's two endpoints. The index of a flow, of a traffic source, or of a slot
-    /// for a source's connections ([`crate::plan::Plan::owners`]).
+    /// Index of the packet's two endpoints: those of a flow, of a traffic source, or of a slot for
+    /// a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes. The link's rate applies to this length.
     pub len: u16,
@@ -147,10 +147,10 @@ impl Packet {
         }
     }
 
-    /// Turns a data packet into one that holds `segments` segments, which offloads have joined.
-    /// `payload` and `len` are those of all segments together. The frame length is the sum of the
-    /// frame lengths of the segments, as in Linux (`qdisc_pkt_len_init`). `mss` is the payload of a
-    /// full segment.
+    /// Turns a data packet into one that combines `segments` segments, as with segmentation
+    /// offload. `payload` and `len` are those of all segments together. The frame length is the sum
+    /// of the frame lengths of the segments, as in Linux (`qdisc_pkt_len_init`). `mss` is the
+    /// payload of a full segment.
     pub(crate) fn join(&mut self, segments: u32, mss: u16) {
         self.sack[0] = Sack {
             offset: segments - 1,
@@ -158,7 +158,7 @@ impl Packet {
         };
     }
 
-    /// Returns the segments of a packet of joined segments as packets of their own (Linux
+    /// Splits a packet of several segments into one packet for each segment (Linux
     /// `tcp_gso_segment`).
     pub(crate) fn split(&self) -> impl Iterator<Item = Packet> + use<> {
         let (whole, segments) = (*self, self.segments());
@@ -177,8 +177,8 @@ impl Packet {
         })
     }
 
-    /// Returns the number of TCP segments in a data packet: 1, unless offloads have joined
-    /// segments. The number minus 1 and the payload of a full segment are stored where an ACK has
+    /// Returns the number of TCP segments in a data packet. It exceeds 1 only with segmentation
+    /// offload. The number minus 1 and the payload of a full segment are stored where an ACK has
     /// its first SACK block. All segments but the last are full.
     pub const fn segments(&self) -> u32 {
         match self.flags & (flags::ACK | flags::DATAGRAM) {
@@ -221,8 +221,8 @@ impl Packet {
 mod tests {
     use super::*;
 
-    /// The segments of a packet have its bytes, each with headers of its own. Only the first one
-    /// carries CWR.
+    /// Splitting keeps the payload bytes, and gives each segment its own headers. Only the first
+    /// one carries CWR.
     #[test]
     fn a_packet_is_split_into_its_segments() {
         let mut whole = Packet::new(7, 2 * 1514 + 67, Ecn::Ect0);

@@ -107,7 +107,8 @@ keys! {
         /// Folders of plugins, relative to this file. A plugin is a crate with your own algorithms,
         /// which is compiled into the engine. The id of a run depends on the content of the
         /// plugins, not on the paths in this key.
-        // The calling program already contains the plugins.
+        // The plan has no such field, because the plugins are already compiled into the calling
+        // program.
         key with = key(KeyKind::Folders);
         /// tailback runs the scenario with every combination of the listed values. Each key in this
         /// table is the path of a scenario key, such as "bottleneck.rate". Its value is a list of
@@ -277,7 +278,8 @@ pub struct HostStack {
     /// Whether the host stores values about destinations for later connections, and whether these
     /// values include ssthresh.
     pub metrics_save: [bool; 2],
-    /// Whether TCP joins segments into large packets, which the network interface splits again.
+    /// Whether TCP combines segments into large packets (TSO), which the network interface splits
+    /// again.
     pub joins: bool,
 }
 
@@ -300,7 +302,7 @@ impl HostStack {
 /// time of a packet at the slowest link, rounded down to two digits.
 ///
 /// If the jitter is much smaller, flows stay synchronised (`benches/phases.py`). If the jitter is
-/// larger, it reorders packets that the link has spaced.
+/// larger, packets that the link has spaced may leave back to back.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));

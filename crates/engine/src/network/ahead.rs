@@ -5,9 +5,9 @@
 //! each read is known only after the previous read. So each packet has three prefetches before it
 //! is handled.
 //!
-//! With at most [`MANY`] connections, parts of this data are in the caches. Then the third
-//! prefetch, and prefetches for data packets in pipes, cost more than they save. So they are not
-//! made. With at most [`SOME`] connections, the network does not prefetch.
+//! With at most [`MANY`] connections, parts of this data are in the caches. The network then omits
+//! the third prefetch, and prefetches for data packets in pipes, because they would cost more than
+//! they save. With at most [`SOME`] connections, the network does not prefetch.
 
 use tailback_record::fetch;
 
@@ -25,14 +25,16 @@ const SOME: usize = 512;
 /// A prefetch is issued this many packets before the packet is handled. There are three prefetches
 /// for each packet.
 pub const PLACES: [usize; 3] = [12, 8, 4];
-/// The places of the two prefetches in a pipe with at most [`MANY`] connections.
+/// How many packets before its turn each of the two prefetches is issued, for packets in a pipe and
+/// at most [`MANY`] connections.
 const FEWER_PLACES: [usize; 2] = [6, 3];
 
 impl Network {
     /// Prefetches for packets in a pipe. `packet` is the packet that leaves the pipe now.
     #[inline]
     pub(super) fn look_into_pipe(&self, id: u32, packet: &Packet) {
-        // Data packets in a pipe usually have links before them, and the queues then prefetch.
+        // After a pipe, data packets usually enter the queue of a link, which prefetches for them
+        // later.
         if self.connections > SOME && (packet.has(flags::ACK) || self.connections > MANY) {
             self.look_into_long_pipe(id);
         }
@@ -120,15 +122,14 @@ impl Network {
         self.ends.get(number as usize)
     }
 
-    /// Issues one prefetch for each of three packets that will be handled soon. Each packet is at a
-    /// different one of the three prefetches: `far` is at the first prefetch, `near` at the second
-    /// and `next` at the last. `links` is the number of links that the packets still have to pass
-    /// before they can reach an end. It is 1 for packets in a queue, and 0 for packets in a pipe.
+    /// Issues one prefetch for each of three packets that will be handled soon. This is the first
+    /// prefetch for the packet `far`, the second for `near`, and the last for `next`. `links` is
+    /// the number of links that the packets still have to pass before they can reach an end. It is
+    /// 1 for packets in a queue, and 0 for packets in a pipe.
     #[inline]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
         fetch::all(&self.ends[far.flow as usize]);
-        // For other packets than those that reach their end next, prefetching the table entry is
-        // enough.
+        // If a packet does not reach its end next, only its table entry must be prefetched.
         self.fetch_end(near, links);
         if next.has(flags::ACK)
             && let Some(connection) = &self.ends[next.flow as usize].connection

@@ -138,8 +138,8 @@ impl Network {
             ids,
             calendar: Calendar::new(
                 ids.changes as usize + 1,
-                // At most times, each pipe, link and pen has one entry in the calendar. Each timer
-                // has an event about once per round-trip time.
+                // Pipes, links and pens are the components that usually have an entry in the
+                // calendar. Timers have an event only about once per round-trip time.
                 ids.queue_timers as usize,
             ),
             pipes,

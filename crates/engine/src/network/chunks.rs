@@ -13,7 +13,8 @@ pub(super) struct Chunks {
     pub segments: u64,
     /// Total number of chunks. `None` means no limit.
     count: Option<u64>,
-    /// When each chunk that has not arrived was written or requested. The oldest chunk is first.
+    /// The times at which chunks were written or requested, for chunks that have not arrived yet.
+    /// The oldest chunk is first.
     begun: VecDeque<Time>,
     pub arrived: u64,
     pub asks: Option<Asks>,
@@ -76,8 +77,8 @@ impl Chunks {
     }
 
     /// Records the chunks that are complete once `segments` segments have arrived in total. If a
-    /// chunk is complete, schedules the request for the next chunk. Returns how many segments must
-    /// have arrived when the next chunk is complete.
+    /// chunk is complete, schedules the request for the next chunk. Returns the total number of
+    /// segments at which the next chunk is complete.
     #[cold]
     pub fn arrive(&mut self, segments: u64, now: Time, calendar: &mut Calendar) -> u64 {
         while (self.arrived + 1) * self.segments <= segments {

@@ -40,8 +40,7 @@ use crate::tcp::sender::Sender;
 use crate::units::Time;
 use crate::wheel::WheelPhase;
 
-/// One end of a connection. Arrays with two elements use the value of this enum as the index of an
-/// end.
+/// One end of a connection. Arrays with one element for each end are indexed by this enum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Sender,
@@ -286,8 +285,7 @@ impl Connection {
     }
 }
 
-/// The connection of an end that acts now, and what the end needs in order to act. Handling any
-/// packet reads the port, but not always the other fields. So the port is a separate field.
+/// The connection of an end that acts now, and what the end needs in order to act.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,

@@ -36,8 +36,8 @@ pub(super) struct Echoes {
     /// ECN field of the datagrams that answer requests.
     ecn: Ecn,
     warmup: Time,
-    /// When the receiving end answered each request whose echo has not come back. The first item
-    /// belongs to the request with the number `first`.
+    /// For each request whose echo has not come back: when the receiving end answered it, or
+    /// [`Time::NEVER`]. The first item belongs to the request with the number `first`.
     turned: VecDeque<Time>,
     first: u64,
     back: Histogram,
@@ -246,7 +246,7 @@ impl Network {
         pipe.push(packet, self.now, access, &mut self.calendar);
     }
 
-    /// Handles a datagram at a receiving end that does not only count datagrams.
+    /// Handles a datagram at a receiving end that does more than count datagrams.
     #[inline(never)]
     pub(super) fn act_at_far_end(&mut self, index: usize, packet: &Packet) {
         let now = self.now;

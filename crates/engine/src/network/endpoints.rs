@@ -219,8 +219,7 @@ impl Entry {
     }
 
     /// Adds the values that the entry's endpoints have measured. Skips a name that `to` already
-    /// has. The receiver's side comes first, so its values have priority. It measures the data that
-    /// has arrived.
+    /// has. The receiver's side has priority, because it measures the data that has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -266,7 +265,7 @@ impl Entry {
         let [delivered, back] = [0, 1].map(|at| self.delivered[at] - self.base[at]);
         let first = self.first.filter(|_| over.is_some());
         let from = self.start.max(warmup);
-        // As for a flow, the time of a transfer ends when its last data arrives.
+        // A transfer is complete when its last data arrives, as for a flow.
         let completed = first.map(|_| self.last).or(over);
         let to = [self.stop, completed].into_iter().flatten();
         let to = to.fold(end, Time::min).max(from);

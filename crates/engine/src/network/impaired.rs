@@ -202,8 +202,8 @@ impl Impaired {
     #[inline(always)] // inline, because it has one caller
     fn enter(&mut self, packet: &mut Packet, way: &mut Way, around: &mut Surroundings<'_>) -> bool {
         for place in 0..self.steps.len() {
-            // An impairment holds packets. The impairment may release some of these packets
-            // together with this packet, so handle all of them in order.
+            // An impairment that holds packets may release some of them together with this packet,
+            // so handle all of them in order.
             if self.holding > 0 {
                 self.pass(place, *packet, *way, around);
                 return false;
@@ -221,7 +221,8 @@ impl Impaired {
                 }
             }
         }
-        // Packets in the pen that are due now left the queue earlier, so they leave the pen first.
+        // If a packet in the pen is due now, it left the queue before this packet. So it also
+        // leaves the pen first.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }
@@ -288,8 +289,7 @@ impl Impaired {
         Met::Ends
     }
 
-    /// Impairment `place` may release packets. Passes each of them through the impairments after
-    /// it.
+    /// Passes each packet that impairment `place` releases now through the impairments after it.
     fn release(&mut self, place: usize, around: &mut Surroundings<'_>) {
         let now = around.now;
         if !self.steps[place].holds {
@@ -358,7 +358,8 @@ impl Network {
         goes
     }
 
-    /// Moves the packets in a link's pen that are due to the next link.
+    /// Takes the packets that are due out of a link's pen, and moves them to the next link or to
+    /// their end.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

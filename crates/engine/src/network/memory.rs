@@ -76,8 +76,8 @@ impl Memory {
         }
     }
 
-    /// Stores the values of a sender whose connection is finished. `has_served` tells whether it has
-    /// sent data: a server closes other connections at once.
+    /// Stores the values of a sender whose connection is finished. `has_served` tells whether the
+    /// sender has sent data. A server that has sent no data closes the connection at once.
     pub fn store(&mut self, number: usize, sender: &Sender, has_served: bool, now: Time) {
         let of = &self.senders[number];
         if !of.metrics {
@@ -104,7 +104,7 @@ impl Memory {
         }
     }
 
-    /// Stores what was to be stored by now.
+    /// Stores the values of a pair's connections that their servers have closed by now.
     fn settle(&mut self, pair: usize, now: Time) {
         let all = &mut self.later[pair];
         let due = all.partition_point(|later| later.at <= now);

@@ -6,10 +6,10 @@
 //! to the smallest of these delays. This time is called the window. Each part has the whole network
 //! in memory, but simulates only its own links and connections. A connection belongs to the part
 //! that owns the first link on the route of its data. Only the owning part counts the packets on a
-//! link or connection. Each part has a copy of every pipe. The copy holds the packets that leave
-//! the pipe in this part. At the end of each window, each part sends packets to the other parts. A
-//! packet goes to the part in which it leaves its pipe. The receiving part sorts these packets.
-//! They then have the order that they would have on one core (`calendar::order`).
+//! link or connection. Each part has a copy of every pipe. The copy holds the packets that go on to
+//! a link or connection of this part. At the end of each window, each part sends the other parts
+//! the packets for their copies. The receiving part sorts these packets. They then have the order
+//! that they would have on one core (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
@@ -20,7 +20,7 @@
 //! connections that traffic sources open. The reason is that a source may use a slot again only
 //! after the slot's last packet has left the network. But this packet may be in another part. A run
 //! uses only one core in any of these cases: it records packets; links or flows change during the
-//! run; hosts remember destinations; it records more rows than it keeps.
+//! run; hosts remember destinations; it records more rows than the limit (`MAX_ROWS`).
 
 mod meeting;
 mod play;

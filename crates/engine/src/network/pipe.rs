@@ -23,8 +23,8 @@ pub(super) struct Pipe {
 /// Properties of a pipe besides its constant delay.
 #[derive(Default)]
 pub(super) struct More {
-    /// The upper limit of the random delay, and the random stream that draws it. Packets keep their
-    /// order.
+    /// The upper limit of the random delay, and the random stream from which the delay is drawn.
+    /// Packets keep their order.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
     /// The state of this part's copy, if the run is divided into parts.

@@ -8,9 +8,9 @@
 //! control and its window from one request to the next.
 //!
 //! With an idle time of 0, the client acts as if it called `CloseIdleConnections` after each
-//! response. The call also closes connections that become ready later, until the next request. Two
-//! deviations: Go keeps at most two idle connections, and a connection that was closed exchanges no
-//! FINs.
+//! response. Until the next request, the client also closes connections that become ready later.
+//! Two deviations from Go: the number of idle connections is not limited to two, and connections
+//! close without FINs.
 //!
 //! A lost request is repeated after one second. In contrast, Linux repeats it after the
 //! retransmission timeout.
@@ -164,8 +164,8 @@ impl Network {
             && !current.with_handshake
             && let Some(sent) = current.sent
         {
-            // The packet is a repeated SYN or belongs to the previous answer. So the current
-            // request may still be lost.
+            // The packet is a repeated SYN or belongs to the previous answer. So it does not show
+            // that the current request has arrived.
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {

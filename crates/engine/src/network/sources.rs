@@ -342,8 +342,8 @@ impl Network {
         }
     }
 
-    /// Adds the packets that links have made of a slot's packets by splitting them to the packets
-    /// that have entered the network. Call this before [`Places`] compares these with others.
+    /// Counts the packets that links have created by splitting a slot's packets. They count as
+    /// packets that have entered the network. Call this before [`Places`] uses this count.
     fn count_splits(&mut self, slot: usize) {
         if !self.plan.offloads {
             return;

@@ -14,8 +14,8 @@ pub(super) struct Pool {
     pub unused: Vec<(u32, Time)>,
     /// Number of requests so far. The next request gets this number.
     pub requests: u64,
-    /// Whether a connection that becomes ready is closed unless a request waits. This is so from
-    /// the end of a response until the next request, if idle connections are closed at once.
+    /// If true, a connection that becomes ready while no request waits is closed at once. With an
+    /// idle time of 0, this is true from the end of a response until the next request.
     pub closes: bool,
 }
 

@@ -28,8 +28,8 @@ keys! {
     /// Marks and drops of certain packets, independent of the queue.
     ///
     /// Packets are numbered from 1 in the order in which they arrive at the link. Only TCP segments
-    /// with payload are counted, of all flows and including retransmissions. Both lists are in
-    /// ascending order, and no number is in both lists.
+    /// with payload are counted, including retransmissions. All flows share one count. Both lists
+    /// are in ascending order, and no number is in both lists.
     pub struct Schedule as "a schedule" {
         /// Numbers of the packets to mark with CE. If such a packet is not ECN-capable, it is
         /// dropped.

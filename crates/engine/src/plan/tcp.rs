@@ -29,11 +29,13 @@ words! {
         Off = "off",
         /// The fq qdisc paces each segment at TCP's pacing rate.
         Fq = "fq",
-        /// The fq qdisc paces bursts, as it does if TCP joins segments (GSO). A burst has as many
-        /// segments as the pacing rate sends in a millisecond, but at least two.
+        /// The fq qdisc paces bursts, as it does if TCP combines segments into large packets (GSO).
+        /// A burst has as many segments as the pacing rate sends in a millisecond, but at least
+        /// two.
         FqGso = "fq-gso",
-        /// Bursts are paced if the congestion control requires it. TCP joins segments and paces the
-        /// joined packets itself. The network interface then separates the segments (GSO).
+        /// Bursts are paced if the congestion control requires it. TCP combines segments into large
+        /// packets and paces these packets itself. The network interface then separates the
+        /// segments (GSO).
         Gso = "gso",
     }
 }
@@ -47,13 +49,13 @@ words! {
         /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
         /// When marks begin or end, the receiver sends two ACKs. The first ACK acknowledges the
-        /// delayed segments before the change. The second ACK follows at once. It acknowledges the
-        /// segment at which the change occurred.
+        /// segments before the change whose ACK was delayed. The second ACK follows at once. It
+        /// acknowledges the segment at which the change occurred.
         Split = "split",
         /// The receiver behaves as with `Split`, but delays the second ACK as usual.
         SplitDelayed = "split-delayed",
-        /// The receiver sends ACKs as usual. It sets ESCE on so many ACKs that they cover as many
-        /// segments as were marked.
+        /// The receiver sends ACKs as usual. It sets ESCE on enough ACKs to cover as many segments
+        /// as were marked.
         Dither = "dither",
     }
 }

@@ -213,8 +213,8 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// Rejects a host jitter that is too large. Such a jitter could reorder packets of a flow that a
-/// link has spaced out.
+/// Rejects a host jitter that is too large. With such a jitter, packets of a flow that a link has
+/// spaced out could leave back to back.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")

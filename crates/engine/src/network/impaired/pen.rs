@@ -14,9 +14,9 @@ pub(super) struct Pen {
     /// Packets that leave in the order in which they arrived. Nearly all packets are here, because
     /// a queue is faster than a heap.
     ordered: Ring<Packet>,
-    /// Packets that leave earlier than a packet in `ordered` that arrived before them. If packets
-    /// in both lists leave at the same time, the packet in `ordered` arrived first and leaves
-    /// first.
+    /// Packets that overtake a packet in `ordered`: they arrived later, but leave earlier. If
+    /// packets in both lists leave at the same time, the packet in `ordered` arrived first and
+    /// leaves first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
     /// Number of packets put into `overtaking` so far. It orders packets that leave at the same
     /// time.

@@ -17,8 +17,8 @@ pub enum Ended {
     Done,
     /// The caller asked the run to stop.
     Stopped,
-    /// Simultaneous events have an ambiguous order, or the run records more rows than it keeps. The
-    /// run must be repeated on one core.
+    /// Simultaneous events have an ambiguous order, or the run records more rows than [`MAX_ROWS`].
+    /// The run must be repeated on one core.
     Whole,
     /// Another part panicked.
     Broken,
@@ -31,7 +31,8 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// How often a waiting part checks whether the others have arrived before it yields the processor.
+/// A waiting part checks this many times whether the others have arrived. It then yields the
+/// processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
@@ -39,7 +40,7 @@ pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
 /// A barrier and mailboxes for the parts of a run. There are two sets of mailboxes, which are used
-/// alternately. Slower parts may still read the mailboxes of the previous window.
+/// alternately, because slower parts may still read those of the previous window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
@@ -158,8 +159,8 @@ impl Drop for Present<'_> {
 }
 
 pub(super) struct Says {
-    /// When the part's next event is due, or when the first packet arrives that the part has sent.
-    /// The earlier of the two times counts.
+    /// When the part's next event is due, or when the first of the packets that it has sent leaves
+    /// its pipe, whichever is earlier.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,

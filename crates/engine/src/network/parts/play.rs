@@ -20,7 +20,7 @@ pub(in crate::network) struct Part {
     ends: Arc<[u16]>,
     /// Pipes that hold packets from several parts. The packets leave in this part.
     meeting: Vec<u32>,
-    /// The index of each pipe in `meeting`.
+    /// For each pipe, its index in `meeting`.
     place: Vec<u32>,
     /// Packets for the other parts, with one list for each part.
     out: Vec<Vec<Sent>>,
