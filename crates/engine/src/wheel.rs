@@ -1,5 +1,5 @@
-//! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000). The clock of the timer wheel is the
-//! jiffy, and a timer never fires early. A timer that is set far ahead fires at a multiple of 8,
+//! When Linux's timers fire (`kernel/time/timer.c`, HZ 1000). The timer wheel counts time in
+//! jiffies, and a timer never fires early. A timer that is set far ahead fires at a multiple of 8,
 //! 64, ... jiffies.
 //!
 //! The wheel works as in Linux 4.8 and later. If the window grows as in Linux 3.2 (`tcp.growth =
@@ -71,7 +71,7 @@ impl TimerClock {
         self.coarse
     }
 
-    /// Returns when a timer of this host fires that is set at `set` and due at `due`.
+    /// Returns when a timer of this host fires if it is set at `set` and due at `due`.
     #[cold]
     pub fn fires(self, set: Time, due: Time) -> Time {
         let phase = Time(self.phase.0);
@@ -79,7 +79,7 @@ impl TimerClock {
     }
 }
 
-/// Returns when a timer fires that is set at `set` and due at `due`, if jiffy 0 begins at time 0.
+/// Returns when a timer fires if it is set at `set` and due at `due`. Jiffy 0 begins at time 0.
 #[cold]
 pub fn fires(set: Time, due: Time) -> Time {
     // Linux rounds the interval up to whole jiffies (`usecs_to_jiffies`).

@@ -163,8 +163,8 @@ fn requests_that_are_lost_are_sent_again() {
     let all = chunks(&outcome);
     let sooner = all.done.iter().filter(|one| one.took_ns == 41 * MS).count();
     let later = all.done.iter().filter(|one| one.took_ns > 200 * MS).count();
-    // A fifth of the requests is lost and waits for a timeout of 240 ms. Some of these wait for
-    // another timeout.
+    // A fifth of the requests are lost. The receiver sends them again after a timeout of 240 ms,
+    // and some of them a second time.
     let share = later as f64 / all.done.len() as f64;
     assert!((0.1..0.3).contains(&share), "{later} of {}", all.done.len());
     assert!(sooner > 5 * later / 2);
@@ -220,7 +220,7 @@ fn pauses_at_the_ends() {
         .map(|at| at.map(Time::from_secs))
         .into();
     let outcome = run(network(&one(f.clone(), 6)));
-    // The connection is established only after the pause.
+    // The connection is established only after the pause that covers the start.
     let done = outcome.flows[0].completion_ns.expect("within a second");
     assert!((1_600 * MS..2_000 * MS).contains(&done), "{done}");
     f.stop = Some(Time::from_secs(2) + Time::from_ms(100));

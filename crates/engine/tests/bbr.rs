@@ -318,8 +318,8 @@ fn a_policer_is_found() {
     assert!(steady < 0.3, "{steady} s");
 }
 
-/// On a short path, version 3 responds to marks with `ecn_response`. On other paths, it ignores
-/// marks. Version 1 always ignores marks.
+/// With the option `ecn_response`, version 3 responds to marks on a short path. On other paths, it
+/// ignores marks. Version 1 always ignores marks.
 #[test]
 fn marks_bound_version_3_if_asked() {
     let marked = |response, rtt| {

@@ -144,9 +144,9 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 /// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K.
 /// Linux looks one RTT ahead, so subtract the RTT from the 1.36 s. The interval between losses is
 /// shorter by this difference, so the window for a given p is larger. The window exceeds the law by
-/// 20 % at p = 1e-4, and by 12 % at 1e-5, where K is larger. The window of Linux itself exceeds the
-/// law equally if the same packets are lost. The simulator must agree with Linux to within one
-/// segment.
+/// 20 % at p = 1e-4, and by 12 % at 1e-5, where K is larger. If the same packets are lost, the
+/// window of Linux itself exceeds the law by the same percentages. The simulator must agree with
+/// Linux to within one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -433,7 +433,7 @@ fn reno_utilisation_against_buffer() {
     let utilisation = |limit: u64| {
         // The bandwidth-delay product of 48 Mbit/s x 100 ms is 396 packets.
         let l = link(48_000_000, "fifo", &[("limit", Value::Packets(limit))]);
-        // Every segment is acknowledged, so the largest burst is two packets.
+        // Every segment is acknowledged separately, so the largest burst is two packets.
         let mut f = flow("f", "reno", rtt, &[]);
         f.tcp.delack = Delack::OFF;
         let mut p = plan(Time::from_secs(900), vec![l], vec![f]);

@@ -496,8 +496,8 @@ const HORIZON: Time = Time::from_secs(100_000);
 /// The time at which traffic sources stop.
 const TRAFFIC_END: Time = Time::from_secs(60);
 
-/// Runs until every transfer has completed or the run ends. Checks at intervals that every packet
-/// is accounted for. After that, the run would only handle timers of idle queues.
+/// Runs until every transfer has completed or the run ends. Once all transfers have completed, only
+/// timers of idle queues remain. Checks at intervals that every packet is accounted for.
 fn conserved(mut network: Network, flows: usize) -> Network {
     loop {
         let more = network.advance(499);
@@ -594,7 +594,7 @@ impl Queue for Noting {
 }
 
 /// A schedule of marks and drops counts the data segments of all flows, in the order of their
-/// arrival. It does not count ACKs and packets of traffic sources. The queue of link 0 records the
+/// arrival. It counts neither ACKs nor packets of traffic sources. The queue of link 0 records the
 /// packets before the schedule of link 1, and the queue of link 1 records the packets after it.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
@@ -670,8 +670,8 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let waiting = expected.len() - left.len();
     assert!(number > 2_000 && waiting < 300, "{number} {waiting}");
     assert!(left[..] == expected[..left.len()]);
-    // The schedule marked or dropped packets of flows with and without ECN. The schedule had no
-    // effect only for the packet number that was never reached.
+    // The schedule marked or dropped packets of flows with and without ECN. Every entry of the
+    // schedule had an effect, except one packet number that the run never reached.
     let counts = outcome.links[1].counts;
     assert_eq!(counts.get(Cause::Scheduled), dropped);
     assert_eq!(counts.get(Cause::ScheduledMark), marked);

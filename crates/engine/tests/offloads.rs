@@ -246,8 +246,8 @@ fn a_source_counts_segments_at_both_ends() {
     assert!(outcome.links[0].packets < segments / 2);
 }
 
-/// The connections of a source share a slot, one after the other, even if a queue splits their
-/// packets.
+/// Connections of a source that follow each other use the same slot in the simulator. Every segment
+/// arrives, even if a queue splits packets.
 #[test]
 fn connections_reuse_a_slot_whose_packets_were_split() {
     let gaps = [Time::from_ms(100); 20];
@@ -261,7 +261,8 @@ fn connections_reuse_a_slot_whose_packets_were_split() {
     }
 }
 
-/// Runs a source of requests with these gaps in between, at most one at a time.
+/// Runs a source that makes requests with these gaps between them. At most one request is open at a
+/// time.
 fn requests(queue: &'static str, gaps: &[Time], bytes: u64) -> Outcome {
     let entry = traffic::web::ENTRY;
     let mut options = complete_defaults(&entry);

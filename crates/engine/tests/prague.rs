@@ -57,7 +57,7 @@ struct Ends {
     arrived: u64,
     /// Maps the number of each ACK in flight to the value of `arrived` when the ACK was sent.
     told_by: BTreeMap<u64, u64>,
-    /// The value of `arrived` when the last ACK that has reached the sender was sent.
+    /// The entry of `told_by` for the last ACK that has reached the sender.
     told: u64,
     /// The highest acknowledgement number sent.
     acknowledged: u64,

@@ -133,9 +133,9 @@ fn share_of_full(outcome: &Outcome, ms: u64) -> f64 {
     outcome.links[0].bytes as f64 / full as f64
 }
 
-/// After the handshake and the first window, the sender jumps to half of the saved capacity, which
-/// is twice the path's capacity. The jump is paced over a round trip. From then on the link is
-/// busy, and no segment is lost. Slow start needs seven rounds to fill the link.
+/// The saved capacity is twice the path's capacity. After the handshake and the first window, the
+/// sender jumps to half of the saved capacity. The jump is paced over a round trip. From then on
+/// the link is busy, and no segment is lost. Slow start needs seven rounds to fill the link.
 #[test]
 fn careful_resume_fills_the_link_in_its_third_round() {
     let resumed = start_with(&resumed(2.0), 1.0, (0, 450));

@@ -6,10 +6,10 @@
 //! operation is proportional to the number of segments that it newly acknowledges, SACKs or marks
 //! as lost.
 //!
-//! Most of the time, no segment in flight is SACKed, lost or retransmitted. Segments were then sent
-//! in the order of their sequence numbers, so the list is not needed. The list is built when a
-//! segment in flight is first SACKed, marked as lost or retransmitted. It exists until all segments
-//! that are then in flight have been acknowledged.
+//! Most of the time, no segment in flight is SACKed, lost or retransmitted. In this case, the
+//! segments were sent in the order of their sequence numbers, so the list is not needed. The list
+//! is built when a segment in flight is first SACKed, marked as lost or retransmitted. After the
+//! last such event, it exists until all segments then in flight have been acknowledged.
 //!
 //! The list links slots of the ring instead of sequence numbers. The index of a slot is small even
 //! if sequence numbers are large. Also, no index equals the value that marks the end of the list.
@@ -20,8 +20,8 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// Marks the first and the last entry of the list. It is not a valid index, because a ring has at
-/// most [`MAX_SLOTS`] slots.
+/// Stands for "no segment": before the first segment of the list, and after the last one. It is not
+/// a valid index, because a ring has at most [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
 /// Largest number of segments in flight. The limit is that of Linux, which counts these segments in
@@ -314,7 +314,8 @@ impl Scoreboard {
         sent
     }
 
-    /// Updates the linked list after several calls of [`Scoreboard::pop`].
+    /// Call this after one or more calls of [`Scoreboard::pop`]. Removes the acknowledged segments
+    /// from the SACKed ranges, and moves the start of the search for lost segments.
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {

@@ -45,8 +45,8 @@ impl SendQueue {
         self.bytes.is_some_and(|left| left < u64::from(mss))
     }
 
-    /// Returns the number of segments until the end of the data, or of the current chunk, and
-    /// whether this is the end of the data in the queue. `None` means no limit.
+    /// Returns the number of segments up to the end of the current chunk, and whether the queue is
+    /// empty after them. Without chunks, counts up to the end of the data. `None` means no limit.
     pub fn run(&self, mss: u16) -> Option<(u64, bool)> {
         let left = self.bytes.filter(|left| *left > 0)?;
         let run = match self.chunk {

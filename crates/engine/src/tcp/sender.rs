@@ -51,15 +51,16 @@ pub struct Sender {
     pub ecn_fallback: bool,
     /// The value of `nxt` when [`Sender::note_window_use`] last recorded the use of the window.
     usage_noted: u64,
-    /// The ssthresh at which the first slow start began. It is 0 once the first slow start is over.
+    /// The value of ssthresh when the first slow start began. It is 0 once the record of the first
+    /// slow start is complete.
     pub(super) first_ssthresh: u32,
     /// The value of `nxt` when the first slow start ended.
     pub(super) overshoot_end: u64,
     /// Receive window, in segments.
     pub(super) rwnd: u64,
-    /// Number of segments in flight below which [`Sender::transmit`] sends single segments: the
-    /// receive window, or 0 if the sender joins segments. So senders that do not join segments need
-    /// no test for it.
+    /// While fewer segments than this are in flight, [`Sender::transmit`] sends packets of one
+    /// segment. This is the receive window, or 0 if the sender combines segments into larger
+    /// packets (TSO). One comparison thus checks the receive window and TSO.
     pub(super) single_below: u64,
     pub(super) flow: u32,
     /// The TCP options that the sender reads.
@@ -73,8 +74,8 @@ pub(super) struct Stack {
     pub initial_cwnd: u32,
     pub mss: u16,
     pub header: u16,
-    /// Largest number of segments that the sender joins to one packet. 0 means that it does not
-    /// join segments.
+    /// Largest number of segments that the sender combines into one packet (TSO). 0 means that each
+    /// segment is a packet.
     pub joined: u16,
     pub timestamps: bool,
 }
@@ -182,8 +183,8 @@ impl Sender {
         self
     }
 
-    /// Returns this sender for a host whose timers have the phase `phase`. Call this before the
-    /// sender connects.
+    /// Returns this sender with the timer phase of its host, which determines when timers fire.
+    /// Call this before the sender connects.
     pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
         self.timer.clock = self.timer.clock.at_phase(phase);
         self
@@ -222,7 +223,7 @@ impl Sender {
         self.cc.gauges(view, &self.window, out);
     }
 
-    /// Returns what the congestion control needs and the connection provides.
+    /// Returns the features that the congestion control needs from the connection.
     pub fn needs(&self) -> Needs {
         self.needs
     }
@@ -243,7 +244,7 @@ impl Sender {
         }
     }
 
-    /// Returns whether unsent data or lost segments wait to be sent. The window may be full.
+    /// Returns whether unsent data or lost segments wait to be sent, even if the window is full.
     fn wants_to_send(&self) -> bool {
         !self.queue.is_empty() || self.board.lost_pending > 0
     }
@@ -417,8 +418,8 @@ impl Sender {
         self.pacer.update_rate(view, &mut self.window);
     }
 
-    /// Returns ssthresh. Returns ssthresh during a reduction. Otherwise returns ssthresh or three
-    /// quarters of the window, whichever is larger (Linux `tcp_current_ssthresh`).
+    /// During a reduction, returns ssthresh. Otherwise returns ssthresh or three quarters of the
+    /// window, whichever is larger (Linux `tcp_current_ssthresh`).
     pub(super) fn current_ssthresh(&self) -> u32 {
         let Window { cwnd, ssthresh, .. } = self.window;
         if self.conn.ca_state.is_reduction() {
@@ -449,7 +450,7 @@ impl Sender {
             in_flight += 1;
         }
         // If the next burst does not fit into the rest of the window, the burst waits (Linux
-        // `tcp_tso_should_defer`). In this case, the window also counts as what limits the sender.
+        // `tcp_tso_should_defer`). In this case too, the sender counts as limited by the window.
         let limited = in_flight >= self.window.cwnd
             || (self.pacer.may_leave(self.conn.now)
                 && in_flight + self.window.pacing_burst > self.window.cwnd
@@ -466,8 +467,9 @@ impl Sender {
         sent
     }
 
-    /// Returns the idle time from which a segment shrinks the window, and the initial window, below
-    /// which it does not. `None` if an idle time does not change the window.
+    /// Returns the idle time after which the sender reduces the window, and the initial window,
+    /// which is the lower limit of this reduction. `None` if an idle time does not change the
+    /// window.
     pub fn decays_after_idle(&self) -> Option<(Time, u32)> {
         let decays = self.idle_restart && self.needs.control != Control::Window;
         decays.then(|| (self.rtt.timeout(), self.plan.initial_cwnd))

@@ -148,8 +148,8 @@ impl Sender {
         self.recovery.frto = new_recovery || self.recovery.timeouts > 0;
     }
 
-    /// Returns how a loss that an ACK reports was found. If there are three duplicate ACKs, they
-    /// have found it. Otherwise RACK has.
+    /// Returns how a loss that an ACK reports was found. The answer is `Dupthresh` if three
+    /// segments are SACKed and no reordering has been seen. Otherwise RACK has found the loss.
     pub(super) fn loss(&self) -> Reason {
         let rack = &self.recovery.rack;
         if !rack.reordering_seen && self.board.flight.sacked_out >= REORDERING {
@@ -357,8 +357,8 @@ impl Sender {
         if event.ece {
             self.recovery.undo.prior_ssthresh = 0;
         }
-        // Every state except Open ends when all segments have been acknowledged that were in flight
-        // at the beginning of the state.
+        // Every state except Open ends when all segments that were in flight at its beginning have
+        // been acknowledged.
         if self.conn.ca_state == CaState::Open {
             self.recovery.undo.retrans_stamp = None;
         } else if self.board.flight.una >= self.recovery.high_seq {

@@ -124,7 +124,8 @@ fn a_probe_comes_two_round_trips_after_an_ack() {
 }
 
 fn fire(s: &mut Sender, wire: &mut Wire) -> Time {
-    // At the deadline, the sender rounds the deadline to the time at which the timer wheel fires.
+    // The first call only postpones the deadline to the next tick of the timer wheel. The second
+    // call fires the timer.
     s.on_timer(s.deadline(), wire);
     let at = s.deadline();
     s.on_timer(at, wire);
@@ -197,9 +198,9 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
     }
 }
 
-/// A D-SACK of several segments proves as many retransmissions needless as it has retransmitted
-/// segments (Linux `tcp_sacktag_one`). If the sender has forgotten the segments, it counts all
-/// (`tcp_check_dsack`).
+/// If a D-SACK covers several segments, each of them that was retransmitted proves one
+/// retransmission spurious (Linux `tcp_sacktag_one`). If these segments are no longer outstanding,
+/// the sender counts every one of them (`tcp_check_dsack`).
 #[test]
 fn each_duplicate_that_was_retransmitted_counts() {
     let mut wire = Wire::default();
@@ -300,10 +301,10 @@ fn joined_segments_are_paced_together() {
         (wire.take().len(), (s.deadline() - rtt).ns())
     };
     let gaps = |rtt: Time| gaps_at(200, rtt);
-    // The pacing rate is twice 60 segments per 100 ms. This is only 1.17 segments per millisecond,
-    // so a burst has the minimum of two segments. The first ten segments are not paced.
+    // The pacing rate is twice 60 segments per 100 ms. At this rate, only 1.17 segments leave in
+    // 1/1024 s, so a burst has the minimum of two segments. The first ten segments are not paced.
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
-    // With an RTT of 20 ms, 5.86 segments leave in a millisecond, so a burst has 5 segments.
+    // With an RTT of 20 ms, 5.86 segments leave in 1/1024 s, so a burst has 5 segments.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
     // With an RTT of 4 ms, a burst has 65536 >> 7 additional bytes, which makes 29.3 + 0.35
     // segments.

@@ -48,9 +48,9 @@ impl Undo {
         self.marker.is_some() && self.retrans == Some(0)
     }
 
-    /// Returns whether the original of a segment has arrived. The segment was then late and not
-    /// lost. This is the case if the echoed timestamp is older than the first retransmission, or if
-    /// nothing has been retransmitted.
+    /// Returns whether the original of a segment has arrived. If so, the segment was late and not
+    /// lost. The original has arrived if the echoed timestamp is older than the first
+    /// retransmission, or if nothing has been retransmitted.
     pub fn was_delayed(&self, echo: Option<Time>) -> bool {
         match self.retrans_stamp {
             Some(stamp) => echo.is_some_and(|echo| timestamps::before(echo, stamp)),

@@ -5,8 +5,8 @@
 //! it, too. It never blocks. If TCP cannot send data yet, the data waits in the socket and is sent
 //! later.
 //!
-//! Data that would be due in a pause is never written. After a pause, an application that writes at
-//! a rate starts again from this time. Chunks keep their planned times.
+//! Data that would be due in a pause is never written. An application that writes at a rate starts
+//! counting again at the end of the pause. Chunks keep their planned times.
 
 use crate::units::{Rate, Time};
 
@@ -81,8 +81,8 @@ pub struct Application {
     /// Start and end of each pause that is not over yet, in ascending order.
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
-    /// When the first write occurred since the start or since the last pause. `None` means that the
-    /// next call sets it.
+    /// Time from which the writes are scheduled: the start or, with [`Writes::Rate`], the end of
+    /// the last pause. `None` means that the next call sets it.
     begin: Option<Time>,
     /// How many bytes (with [`Writes::Rate`]) or chunks have been written since `begin`.
     written: u64,

@@ -1,5 +1,5 @@
-//! Properties that are common to all kinds of traffic with datagrams. These are their rate, and
-//! what the receiving end does with the datagrams.
+//! Properties that all kinds of datagram traffic have: the rate, the frame length, the ECN field,
+//! and what the receiving end does with the datagrams.
 
 use tailback_record::FrameRules;
 
@@ -65,7 +65,8 @@ pub enum Role {
         rules: FrameRules,
         /// Time from one report to the next. `None` if the receiving end does not send reports.
         report: Option<Time>,
-        /// Whether other sources of this kind can have reports, even if this source has none.
+        /// Whether the receiving ends of sources of this kind may send reports, even if this
+        /// receiving end sends none.
         may_report: bool,
     },
 }

@@ -210,7 +210,7 @@ pub fn answers(kind: &str) -> bool {
     }
 }
 
-/// Returns whether sources of this kind support the key `key`. Only some kinds support this key.
+/// Returns whether sources of this kind support `key`, which is a key that not all kinds support.
 pub fn takes(kind: &str, key: &str) -> bool {
     connects(kind) || (key == "back" && answers(kind))
 }

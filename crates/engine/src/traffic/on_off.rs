@@ -195,8 +195,8 @@ mod tests {
         assert_eq!(sent, expected);
     }
 
-    /// The source is on for 30 % of the time, so it sends 300 packets/s. Over 4000 cycles, the
-    /// standard error of both means is 1.6 %.
+    /// The source is on for 30 % of the time, so it sends 300 packets/s. Over 4000 cycles, the mean
+    /// on period and the mean off period have a standard error of 1.6 %.
     #[test]
     fn exponential_periods_have_their_means() {
         let mut source = source("30ms", "70ms", "exponential", 1);

@@ -171,7 +171,7 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// Returns the distribution that the options select. Before, call [`finish`] for the options.
+    /// Returns the distribution that the options select. Call [`finish`] for the options first.
     pub fn of(options: &Options) -> Sizes {
         let lognormal = options.table("sizes").table("lognormal");
         if let (Some(p5), Some(p95)) = (size(lognormal, "p5"), size(lognormal, "p95")) {

@@ -193,8 +193,8 @@ pub fn collects(options: &Options) -> Option<Vec<Time>> {
     Some(times)
 }
 
-/// The longest time between the client's close and the server's after which the server's host still
-/// stores metrics. After this time (Linux `tcp_fin_timeout`), the client's host has forgotten the
+/// The server's host stores metrics of a connection only if the server closes it at most this long
+/// after the client. After this time (Linux `tcp_fin_timeout`), the client's host has forgotten the
 /// connection, and resets it when the server closes.
 pub const REMEMBERED: Time = Time(60_000_000_000);
 
