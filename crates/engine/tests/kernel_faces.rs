@@ -195,6 +195,35 @@ fn options_of_a_congestion_control_are_parameters_or_refused() {
     }
 }
 
+/// The defaults of other options depend on the version. If the kernel does not have the version,
+/// only this is reported.
+#[test]
+fn an_unsupported_version_of_a_congestion_control_is_one_error() {
+    let refused_versions = |entry: &'static Entry<cc::Build>| {
+        let Kernel::Module(face) = entry.kernel else {
+            return Vec::new();
+        };
+        let defaults = complete_defaults(entry);
+        let variants = variants(entry).into_iter();
+        let versions = variants.filter(|(option, _)| *option == "version");
+        let refused = versions.map(|(_, options)| face.parameters(&options, &defaults).1);
+        refused.filter(|refused| !refused.is_empty()).collect()
+    };
+    for entry in cc::ENTRIES {
+        for refused in refused_versions(entry) {
+            let at: Vec<&str> = refused.iter().map(|refused| refused.at).collect();
+            assert_eq!(at, ["version"], "{}", entry.name);
+        }
+    }
+    let bbr2 = cc::ENTRIES.iter().find(|entry| entry.name == "bbr2");
+    let refused = refused_versions(bbr2.expect("bbr2 is registered"));
+    let [of_l4s] = &refused[..] else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(of_l4s[0].message, "the kernel's bbr2 is not that of l4s");
+    assert_eq!(of_l4s[0].expected, "version = \"v2alpha\"");
+}
+
 #[test]
 fn what_the_kernel_tells_is_where_a_struct_can_have_it() {
     for (entry, face) in qdiscs() {

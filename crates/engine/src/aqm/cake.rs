@@ -195,9 +195,7 @@ pub const ENTRY: Entry<Build> = Entry {
     rules: Rules::NONE,
     finish: |options| {
         if options.get("sce") == Some(&Value::Word("single")) {
-            if options.get("sce_single_slope").is_none() {
-                options.set("sce_single_slope", Value::Word("halved"));
-            }
+            options.set_default("sce_single_slope", Value::Word("halved"));
         } else if options.get("sce_single_slope").is_some() {
             return Err(vec![OptionError {
                 option: "sce_single_slope",

@@ -122,9 +122,7 @@ pub const ENTRY: Entry<Build> = Entry {
             ("tupdate", Value::Time(Time::from_ms(ms.1))),
             ("dq_rate_estimator", Value::Bool(old)),
         ] {
-            if options.get(name).is_none() {
-                options.set(name, value);
-            }
+            options.set_default(name, value);
         }
         if old && !options.bool("dq_rate_estimator") {
             return Err(vec![OptionError {

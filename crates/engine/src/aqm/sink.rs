@@ -111,7 +111,8 @@ impl Sink {
         self.split.get_mut(flow as usize).map_or(0, std::mem::take)
     }
 
-    /// Returns the number of packets that splitting has added and that nobody has taken.
+    /// Returns the number of packets that splitting has added to all flows since
+    /// [`Sink::take_split`] last cleared the numbers.
     pub fn packets_split(&self) -> u64 {
         self.split.iter().sum()
     }

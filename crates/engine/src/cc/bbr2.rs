@@ -47,6 +47,9 @@ use crate::registry::kernel::{Kernel, Module};
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt};
 
+/// The variant of Google's branch, as a value of the option `version`.
+const V2ALPHA: &str = "v2alpha";
+
 /// The registry entry of `bbr2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
@@ -56,8 +59,8 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "version",
             doc: "Variant of version 2: \"v2alpha\" of Google's branch, or \"l4s\" of the L4S team's Linux 5.15, which responds to marks and uses Accurate ECN and ECT(1). It sets the defaults of some options below.",
-            kind: Kind::Word(&["v2alpha", bbr3::L4S]),
-            default: Some("v2alpha"),
+            kind: Kind::Word(&[V2ALPHA, bbr3::L4S]),
+            default: Some(V2ALPHA),
             tc: None,
         },
         number(
@@ -138,7 +141,10 @@ pub const ENTRY: Entry<Build> = Entry {
     ],
     // No kernel has BBR version 2 built in. So the option `module` must name a module that
     // registers a congestion control `bbr2`.
-    kernel: Kernel::Module(&Module::named("bbr2", None)),
+    kernel: Kernel::Module(&Module {
+        version: Some(V2ALPHA),
+        ..Module::named("bbr2", None)
+    }),
     rules: Rules::NONE,
     finish: bbr3::finish_version_2,
     build: |options| {

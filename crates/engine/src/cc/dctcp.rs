@@ -232,18 +232,12 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         ("grow_in_cwr", Value::Bool(paper)),
     ];
     for (name, value) in defaults {
-        if options.get(name).is_none() {
-            options.set(name, value);
-        }
+        options.set_default(name, value);
     }
     let per_ack = options.word("update") == "ack";
-    if options.get("g").is_none() {
-        let slow = per_ack && !options.bool("normalise");
-        options.set(
-            "g",
-            Value::Float(if slow { 1.0 / 256.0 } else { 1.0 / 16.0 }),
-        );
-    }
+    let slow = per_ack && !options.bool("normalise");
+    let g = if slow { 1.0 / 256.0 } else { 1.0 / 16.0 };
+    options.set_default("g", Value::Float(g));
 
     let mut errors = Vec::new();
     let mut wrong = |option, message: String| errors.push(OptionError { option, message });

@@ -240,9 +240,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         ("mode", Value::Word("window"), Value::Word("switch")),
         ("swing", Value::Int(0), Value::Int(4)),
     ] {
-        if options.get(name).is_none() {
-            options.set(name, if later { of_0_7 } else { of_0_6 });
-        }
+        options.set_default(name, if later { of_0_7 } else { of_0_6 });
     }
     let mut errors = Vec::new();
     let mut only = |is_wrong: bool, option: &'static str, message: &str| {

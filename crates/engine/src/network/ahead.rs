@@ -128,9 +128,8 @@ impl Network {
     /// 1 for packets in a queue, and 0 for packets in a pipe.
     #[inline]
     fn look(&self, [far, near, next]: [&Packet; 3], links: usize) {
-        fetch::all(&self.ends[far.flow as usize]);
         // If a packet does not reach its end next, only its table entry must be prefetched.
-        self.fetch_end(near, links);
+        self.look_at_end(far, near, links);
         if next.has(flags::ACK)
             && let Some(connection) = &self.ends[next.flow as usize].connection
         {

@@ -76,10 +76,9 @@ pub const ENTRY: Entry<Build> = Entry {
 };
 
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
-    let udp = options.bool("udp");
-    if udp && options.get("length").is_none() {
+    if options.bool("udp") {
         // The default of iperf3 depends on the MTU of the route. A length of 1400 fits every link.
-        options.set("length", Value::Int(1400));
+        options.set_default("length", Value::Int(1400));
     }
     Ok(())
 }

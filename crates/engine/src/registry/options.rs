@@ -158,6 +158,13 @@ impl Options {
         }
     }
 
+    /// Sets an option that is not set yet.
+    pub fn set_default(&mut self, name: &'static str, value: Value) {
+        if let Err(i) = self.0.binary_search_by(|(n, _)| (*n).cmp(name)) {
+            self.0.insert(i, (name, value));
+        }
+    }
+
     /// Removes an option.
     pub fn remove(&mut self, name: &str) {
         self.0.retain(|(n, _)| *n != name);

@@ -87,9 +87,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             ("min", Value::Bytes(Bytes(1_000))),
             ("max", Value::Bytes(Bytes(1_000_000))),
         ] {
-            if options.get(name).is_none() {
-                options.set(name, default);
-            }
+            options.set_default(name, default);
         }
         let (min, max) = (options.bytes("min"), options.bytes("max"));
         if min > max {

@@ -147,10 +147,8 @@ pub const ENTRY: Entry<Build> = Entry {
 
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let of_sizes = rate_of_sizes(options);
-    if options.get("bitrate").is_none() {
-        let bitrate = of_sizes.unwrap_or(Rate(1_000_000));
-        options.set("bitrate", Value::Rate(bitrate));
-    }
+    let bitrate = of_sizes.unwrap_or(Rate(1_000_000));
+    options.set_default("bitrate", Value::Rate(bitrate));
     let most = datagram::rate_of(options, "bitrate");
     let mut errors = Vec::new();
     if least(options).is_some_and(|least| least > most) {

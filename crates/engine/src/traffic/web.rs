@@ -127,8 +127,8 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
                 return error(option, message.to_owned());
             }
         }
-    } else if options.get("idle").is_none() {
-        options.set("idle", Value::Time(Time::from_secs(90)));
+    } else {
+        options.set_default("idle", Value::Time(Time::from_secs(90)));
     }
     let Some(lengths) = lengths(options) else {
         return sizes::finish(options);

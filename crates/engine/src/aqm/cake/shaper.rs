@@ -97,7 +97,7 @@ impl Sizes {
         }
     }
 
-    /// Returns the sum of what Cake charges for each segment (Linux `cake_overhead`).
+    /// Adds up the bytes that Cake charges for each segment (Linux `cake_overhead`).
     #[cold]
     fn charged_joined(&self, packet: &Packet) -> u32 {
         let each = Sizes {

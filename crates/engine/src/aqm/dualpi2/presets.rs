@@ -181,35 +181,31 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let overload = options.get("l_drop").is_some() || options.get("overload").is_some();
     for (name, value) in preset(version) {
         let said = overload && matches!(name, "l_drop" | "overload");
-        if options.get(name).is_none() && !said {
-            options.set(name, value);
+        if !said {
+            options.set_default(name, value);
         }
     }
     // These values depend on other options and not on the version.
     if ramp {
         for (name, us) in [("ramp_min", 800), ("ramp_range", 400)] {
-            if options.get(name).is_none() {
-                options.set(name, Value::Time(Time::from_us(us)));
-            }
+            options.set_default(name, Value::Time(Time::from_us(us)));
         }
     }
-    if options.get("min_qlen_step").is_none() {
-        let packets = match (options.word("step_rule"), version) {
-            ("dequeue", "dualpi2-2019-wrr-percent") | (_, "dualpi2-2019-refactored") => 2,
-            ("dequeue", _) => 1,
-            _ => 0,
-        };
-        options.set("min_qlen_step", Value::Int(packets));
-    }
+    let packets = match (options.word("step_rule"), version) {
+        ("dequeue", "dualpi2-2019-wrr-percent") | (_, "dualpi2-2019-refactored") => 2,
+        ("dequeue", _) => 1,
+        _ => 0,
+    };
+    options.set_default("min_qlen_step", Value::Int(packets));
     let scheduler = options.word("scheduler");
-    if options.get("tshift").is_none() && scheduler == "ts-fifo" {
-        options.set("tshift", Value::Time(Time::from_ms(40)));
+    if scheduler == "ts-fifo" {
+        options.set_default("tshift", Value::Time(Time::from_ms(40)));
     }
-    if options.get("tspeed").is_none() && matches!(scheduler, "ts-fifo" | "wrr-counter") {
-        options.set("tspeed", Value::Int(0));
+    if matches!(scheduler, "ts-fifo" | "wrr-counter") {
+        options.set_default("tspeed", Value::Int(0));
     }
-    if options.get("wrr_ratio").is_none() && scheduler == "wrr-counter" {
-        options.set("wrr_ratio", Value::Int(16));
+    if scheduler == "wrr-counter" {
+        options.set_default("wrr_ratio", Value::Int(16));
     }
     Ok(())
 }

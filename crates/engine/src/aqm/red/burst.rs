@@ -15,9 +15,7 @@ pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {
-        if options.get("weight").is_none() {
-            options.set("weight", Value::Float(WEIGHT));
-        }
+        options.set_default("weight", Value::Float(WEIGHT));
         return Ok(());
     };
     let bytes = |name| match options.get(name) {

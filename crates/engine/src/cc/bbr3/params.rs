@@ -20,9 +20,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         .into_iter()
         .zip(gains)
     {
-        if options.get(name).is_none() {
-            options.set(name, Value::Float(gain));
-        }
+        options.set_default(name, Value::Float(gain));
     }
     Ok(())
 }
@@ -43,9 +41,7 @@ pub(in crate::cc) fn finish_version_2(options: &mut Options) -> Result<(), Vec<O
         ),
     ];
     for (name, default) in defaults {
-        if options.get(name).is_none() {
-            options.set(name, default);
-        }
+        options.set_default(name, default);
     }
     Ok(())
 }

@@ -29,6 +29,7 @@ impl Bbr3 {
     pub(super) fn start_up(&mut self, view: View<'_>, window: &Window, slope: u32) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.round.next = view.delivered;
+        // In the L4S team's variant, this changes only traced series.
         if !self.params.v2 || self.params.l4s {
             self.full.restart(self.sample);
         }
