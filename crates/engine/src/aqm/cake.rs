@@ -499,7 +499,7 @@ impl Cake {
         self.memory.0 -= u64::from(memory::truesize(packet));
     }
 
-    #[inline]
+    #[inline(always)] // inline, because dequeue calls it for every packet
     fn charge(&mut self, tin: usize, packet: &Packet, now: i64, dropped: bool) -> u32 {
         let bytes = self.config.sizes.charged(packet);
         if self.tins.len() > 1 {
