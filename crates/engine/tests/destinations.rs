@@ -33,9 +33,9 @@ fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     })
 }
 
-/// The path holds 33 packets, and the buffer holds 40 packets. The first slow start ends with
-/// losses when about twice as many packets are in flight, and sets ssthresh to half of this number.
-/// The second connection begins with this ssthresh.
+/// The path holds 33 packets and the buffer 40, which makes 73 packets. The first slow start ends
+/// with losses when about twice as many packets are in flight, and sets ssthresh to half of this
+/// number. The second connection begins with this ssthresh.
 #[test]
 fn the_second_connection_begins_with_the_ssthresh_of_the_first() {
     let [first, second] = ends(true, true, false);

@@ -147,8 +147,8 @@ fn careful_resume_fills_the_link_in_its_third_round() {
 }
 
 /// If the path's capacity has decreased, the jump exceeds it, and packets are dropped. The sender
-/// then reduces its window to half of the data that the path has carried, which is at most the
-/// path's capacity.
+/// then reduces its window to half of the data that the path has carried. This window is at most
+/// the path's capacity.
 #[test]
 fn careful_resume_retreats() {
     let outcome = start_with(&resumed(8.0), 1.0, (0, 5_000));

@@ -74,7 +74,7 @@ const EMPTY: Segment = Segment {
 pub struct Scoreboard {
     ring: Vec<Segment>,
     mask: u64,
-    /// How many segments in flight are SACKed, lost and retransmitted.
+    /// The range of the segments in flight, and how many of them are SACKed, lost or retransmitted.
     pub flight: Flight,
     /// Number of lost segments that have no retransmission in flight.
     pub lost_pending: u32,
@@ -126,7 +126,7 @@ impl Scoreboard {
         }
     }
 
-    /// Returns the segment with a number from `una` to `nxt - 1`.
+    /// Returns segment `seq`, which must be in flight: from `una` to `nxt - 1`.
     #[inline]
     pub fn get(&self, seq: u64) -> &Segment {
         debug_assert!((self.flight.una..self.flight.nxt).contains(&seq));

@@ -97,7 +97,7 @@ impl SendQueue {
         }
     }
 
-    /// Discards the remaining data and ignores later writes.
+    /// Discards the data in the queue. The application must not write more data.
     pub fn cut(&mut self) {
         self.bytes = Some(0);
         self.open = false;
@@ -148,8 +148,8 @@ mod tests {
         assert!(queue.is_empty() && !queue.is_finished());
         queue.write(3000);
         assert_eq!(queue.bytes(), Some(3000));
-        assert_eq!(taken(&mut queue), [1000, 500, 1000, 500]);
         // A segment never has data of two chunks.
+        assert_eq!(taken(&mut queue), [1000, 500, 1000, 500]);
         queue.write(1500);
         queue.cut();
         assert!(queue.is_finished());

@@ -193,8 +193,8 @@ impl Sender {
         }
     }
 
-    /// Reports each segment that was found lost to the congestion control, if it needs these
-    /// reports (in Linux the v3 branch of BBR: `tcp_notify_skb_loss_event`).
+    /// Informs the congestion control of each segment that has been marked as lost, if it needs
+    /// this information (in Linux the v3 branch of BBR: `tcp_notify_skb_loss_event`).
     pub(super) fn tell_losses(&mut self) {
         let Some(rates) = &mut self.rates else {
             return;
@@ -219,8 +219,7 @@ impl Sender {
         wait
     }
 
-    /// Finds losses (Linux `tcp_identify_packet_loss`). Returns whether a retransmission has been
-    /// found lost.
+    /// Finds losses (Linux `tcp_identify_packet_loss`). Returns whether a retransmission was lost.
     fn identify_losses(&mut self, event: &mut Event) -> bool {
         if !std::mem::take(&mut self.recovery.rack.advanced) {
             return false;

@@ -86,7 +86,8 @@ impl Sender {
             }
             self.retransmit_lost(port);
         }
-        // At the next ACK or timeout, check again the segments about which RACK could not decide.
+        // Set the retransmission timer, not another reordering timer. The next ACK or timeout
+        // checks again the segments about which RACK could not decide.
         if self.timer.kind != Kind::Retransmit {
             self.rearm_rto();
         }
