@@ -74,8 +74,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Calls `work`. Runs `work`. Returns its result, and what this thread has recorded in the
-/// meantime.
+/// Runs `work`. Returns its result, and the notes that this thread took while `work` ran.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

@@ -2,10 +2,10 @@
 //! background transfers. It yields to other traffic as soon as a queue forms.
 //!
 //! The sender estimates the queueing delay as the difference between the current delay and the
-//! smallest delay of the last minutes. If this delay is below the target, the window grows, by at
-//! most `gain` segments per round trip. If the delay is above the target, the window shrinks in
-//! proportion to the excess. A loss halves the window. As in the RFC's algorithm, there is no
-//! slow start.
+//! smallest delay of the last few minutes. If the queueing delay is below the target, the window
+//! grows, by at most `gain` segments per round trip. If the queueing delay is above the target, the
+//! window shrinks in proportion to the excess. A loss halves the window. As in the RFC's algorithm,
+//! there is no slow start.
 //!
 //! Deviations from the RFC:
 //! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
@@ -25,7 +25,8 @@ use crate::units::Time;
 
 /// The smallest window after the first ACK, in segments (`MIN_CWND`).
 const MIN_CWND: u32 = 2;
-/// By how many segments the window may exceed the data in flight at most (`ALLOWED_INCREASE`).
+/// Maximum number of segments by which the window may exceed the data in flight
+/// (`ALLOWED_INCREASE`).
 const ALLOWED_INCREASE: u32 = 1;
 const MAX_HISTORY: usize = 20;
 const MAX_FILTER: usize = 16;
@@ -130,7 +131,7 @@ impl Current {
     }
 }
 
-/// The smallest delay in each of the last minutes.
+/// The smallest delay of each recent minute.
 struct Base {
     /// Smallest delay of each minute, or `NEVER` for minutes in the future.
     smallest: [Time; MAX_HISTORY],

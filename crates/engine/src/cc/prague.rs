@@ -300,7 +300,7 @@ const CWND_SHIFT: u32 = 20;
 const ONE: i64 = 1 << CWND_SHIFT;
 /// Half a segment. It is added in order to round to the nearest segment.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
-/// Binary logarithm of the unit in which the scaling computes with RTTs. The unit is 2^7 us.
+/// The scaling represents RTTs in units of 2^7 us.
 const RTT_SHIFT: u32 = 7;
 /// The largest RTT to which the scaling applies, in units of 2^7 us.
 const MAX_SCALED_RTT: u64 = 100_000;

@@ -94,7 +94,7 @@ pub(super) const CWR_QUIRK: Opt = Opt {
 
 /// How strongly a congestion control responds to ESCE.
 pub(super) trait Response: Send {
-    /// Returns by how many bytes each byte that is acknowledged with ESCE lowers the counter. The
+    /// Returns the number of bytes that the counter loses for each byte acknowledged with ESCE. The
     /// option `response` then scales this number.
     fn of(&self, cwnd: u32) -> u64;
     fn grown(&mut self, _cwnd: u32) {}
@@ -109,13 +109,13 @@ pub(super) struct Sce<R> {
     gain: u64,
     /// The value of the option `unit_quirk`, in bytes. 0 means the MSS.
     unit_quirk: u16,
-    /// Whether ESCE leaves ssthresh as it is, if ssthresh is larger.
+    /// Whether ESCE leaves ssthresh unchanged if it is larger than half of `loss_cwnd`.
     keep_larger: bool,
     /// Factor after a loss, in millionths.
     beta: u64,
     /// Factor after ECN-Echo, in millionths.
     beta_ecn: u64,
-    /// Factor after ECN-Echo if SCE is recent, in millionths.
+    /// Factor after ECN-Echo if an ACK with ESCE has arrived recently, in millionths.
     beta_sce: u64,
     cwr_quirk: bool,
     /// The counter of acknowledged bytes.
@@ -436,8 +436,8 @@ mod tests {
         assert_eq!((h.window.cwnd, count(&h)), (11, 2 * 1448));
     }
 
-    /// CE reduces a window of 100 segments to 75. If SCE is recent, CE reduces it to 87 (100 -
-    /// 12.5, rounded down). A loss reduces it to 50.
+    /// CE reduces a window of 100 segments to 75. If an ACK with ESCE has arrived recently, CE
+    /// reduces it to 87 (100 - 12.5, rounded down). A loss reduces it to 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -475,8 +475,8 @@ mod tests {
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
-    /// After an ACK with ESCE, SCE is recent for one window of ACKs. The ACK with ECN-Echo is one
-    /// of them.
+    /// An ACK with ESCE counts as recent for one window of ACKs. The ACK with ECN-Echo is one of
+    /// them.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {
@@ -488,8 +488,8 @@ mod tests {
             h.ack_ece(1);
             h.window.ssthresh
         };
-        // After 18 ACKs SCE is still recent, so the window becomes 20 - 20/8. After 19 ACKs it is
-        // no longer recent, so the window becomes 20 - 20/4.
+        // After 18 ACKs, the ACK with ESCE is still recent, so the window becomes 20 - 20/8. After
+        // 19 ACKs it is no longer recent, so the window becomes 20 - 20/4.
         assert_eq!(reduced(18), 18);
         assert_eq!(reduced(19), 15);
     }

@@ -7,10 +7,10 @@ fn rise_by_hand(seconds: f64) -> f64 {
     410.0 / 1024.0 * seconds * seconds * seconds
 }
 
-/// Returns a curve that starts at time 0, after its inflection point has moved. At first, the
-/// inflection point is `k` ticks (1/1024 s) after the start. The time between this point and `now`
-/// (jiffies) shrinks by `share`/10. Returns the curve's start, k, and the rise of the window at the
-/// inflection point.
+/// Moves the inflection point of a curve that starts at time 0. At first, the inflection point is
+/// `k` ticks (1/1024 s) after the start. The time between this point and `now` (jiffies) shrinks by
+/// `share`/10. Returns the curve's new start and k, and by how much the window at the inflection
+/// point rises.
 fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
     let mut cc = CubicSce {
         cubic: Cubic::new(Backoff::same(717, 1024)),

@@ -1,4 +1,5 @@
-//! Parameters of Linux's DCTCP, and of tailback's own module for versions that Linux does not have.
+//! Parameters of Linux's DCTCP module, and of tailback's own module for the other versions of
+//! DCTCP.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -45,8 +46,7 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of `tcp_dctcp_2014`, which is tailback's module for the versions that Linux does not
-/// have.
+/// Parameters of tailback's module `tcp_dctcp_2014`, which implements the other versions of DCTCP.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",
@@ -118,7 +118,7 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// Returns the number by which the module denotes a word.
+/// Returns the position of a word in `words`, which is the value of the module's parameter.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

@@ -202,8 +202,8 @@ fn alpha_on_every_ack() {
     }
 }
 
-/// Returns the windows after each of these ACKs, in a round that began with 20 segments. `true`
-/// means an ACK with ECN-Echo.
+/// Returns the window after each ACK of a round that began with 20 segments. `true` means an ACK
+/// with ECN-Echo.
 fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
     let mut host = Host::new(build(set), 20, Time::from_ms(20));
     host.window.ssthresh = 20;
@@ -221,8 +221,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // After the four ACKs, alpha is 1/4, 7/16, 21/64 and 127/256. All except the third ACK carry a
-    // mark. They shrink the window by 2.5, 4.4 and 4.96 segments.
+    // Each of the four ACKs updates alpha: to 1/4, 7/16, 21/64 and 127/256. All except the third
+    // ACK carry a mark. The marks shrink the window by 2.5, 4.4 and 4.96 segments.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),

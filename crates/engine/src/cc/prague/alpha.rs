@@ -103,7 +103,7 @@ impl Alpha {
         alpha as f64 / (1_u64 << self.bits) as f64
     }
 
-    /// Passes the RTT that an ACK has measured to the detection of classic ECN.
+    /// Passes an RTT sample to the detection of classic ECN.
     pub fn sample(&mut self, rtt: Option<Time>) {
         if let (Some(fallback), Some(rtt)) = (&mut self.fallback, rtt) {
             fallback.sample(rtt);

@@ -1,9 +1,9 @@
-//! Detects a queue that marks as with classic ECN. For such a queue, sets a lower limit for alpha
-//! (A. S. Ahmed and B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN AQM", arXiv
-//! 1911.00710, version 2 of the algorithm; `prague_classic_ecn_detection` of the L4S team's Linux
-//! 5.10 and 5.15).
+//! Detects queues that mark packets as in classic ECN (RFC 3168). For such a queue, sets a lower
+//! limit for alpha (A. S. Ahmed and B. Briscoe, "TCP Prague Fall-back on Detection of a Classic ECN
+//! AQM", arXiv 1911.00710, version 2 of the algorithm; `prague_classic_ecn_detection` of the L4S
+//! team's Linux 5.10 and 5.15).
 //!
-//! A score states how strongly the queue seems to use classic ECN. At each update of alpha, the
+//! A score estimates how likely it is that the queue uses classic ECN. At each update of alpha, the
 //! score changes. The change is half of the binary logarithm of (mean deviation of the RTT / 750
 //! us). If the queueing delay exceeds 2 ms, the score also grows by half of the binary logarithm of
 //! (queueing delay / 2 ms). While the score rises from its lower to its upper bound, the lower
@@ -19,10 +19,9 @@
 use crate::cc::view::View;
 use crate::units::Time;
 
-/// Binary logarithm of the largest weight that old samples have in the mean RTT. For the mean
-/// deviation, this logarithm is larger by one.
+/// Upper limit of `shift`.
 const MAX_SHIFT: u32 = 18;
-/// The initial remainder, with which the first logarithm is computed: 2^19.5.
+/// Initial value of `rest_mdev` (2^19.5). `rest_depth` starts at half of it.
 const FIRST_REST: u64 = 741_455;
 /// log2(750) and log2(2000), in units of 2^-24. A mean deviation of 750 us does not change the
 /// score. A queueing delay above 2000 us increases the score.
@@ -44,7 +43,8 @@ pub(super) struct Fallback {
     /// + 1).
     mean: u64,
     mdev: u64,
-    /// Remainders of the logarithms at the last update. The next update continues with them.
+    /// Logarithms are rounded down to integers. These fields store the remaining factors, by which
+    /// the next update multiplies its arguments.
     rest_mdev: u64,
     rest_depth: u64,
     /// The score.
@@ -79,8 +79,7 @@ impl Fallback {
         16 << (self.bits - 1)
     }
 
-    /// Updates the mean RTT and its mean deviation with the RTT that an ACK has measured
-    /// (`prague_rtt_estimator`).
+    /// Updates the mean RTT and its mean deviation with an RTT sample (`prague_rtt_estimator`).
     pub fn sample(&mut self, rtt: Time) {
         let us = rtt.ns() / 1000;
         if self.mean == 0 {
@@ -142,7 +141,8 @@ impl Fallback {
         self.score = (score.max(0) as u64).min(most);
     }
 
-    /// Returns alpha or, if the queue seems classic, alpha's lower limit if this is larger.
+    /// Returns alpha or its lower limit, whichever is larger. The limit is above 0 only if the
+    /// queue seems classic.
     pub fn limited(&self, alpha: u64) -> u64 {
         let classic = self
             .score

@@ -287,9 +287,9 @@ impl Prague {
     }
 
     /// Sets the pacing rate. If increase and reductions apply to the window, the pacing rate is
-    /// cwnd/srtt, computed from whole packets. If they apply to the rate, the pacing rate differs
-    /// from it. It is higher in the first half of a virtual RTT, and lower in the second half. In
-    /// early slow start the pacing rate is twice as high.
+    /// cwnd/srtt, computed from whole packets. If they apply to the rate, the pacing rate swings
+    /// around that rate. The pacing rate is higher in the first half of a virtual RTT, and lower in
+    /// the second half. In early slow start the pacing rate is twice as high.
     fn update_pacing(&mut self, view: View<'_>, window: &mut Window) {
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
         let rate = if self.is_by_rate(window) {

@@ -1,6 +1,5 @@
 //! Careful Resume (RFC 9959). A connection jumps to half of the window that an earlier connection
-//! over the same path had. If the path cannot carry this window, the connection takes the jump
-//! back.
+//! over the same path had. If the path cannot carry this window, the connection undoes the jump.
 //!
 //! | phase | what happens |
 //! |---|---|

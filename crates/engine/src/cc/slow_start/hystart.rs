@@ -67,8 +67,8 @@ impl Train {
     }
 
     /// If this ACK ends slow start, returns why. Returns `None` if slow start continues. `delay` is
-    /// the RTT that the ACK has measured, and `delay_min` is the smallest RTT (both in us). If
-    /// `ack_delay` is true, [`Train::burst_delay`] is added to the limit for the length of a train.
+    /// the RTT sample of this ACK, and `delay_min` is the smallest RTT (both in us). If `ack_delay`
+    /// is true, [`Train::burst_delay`] is added to the limit for the length of a train.
     #[inline(always)] // inline, because CUBIC calls it for every ACK in slow start
     pub fn ends_slow_start(
         &mut self,

@@ -18,7 +18,7 @@ const SAMPLES: u32 = 8;
 /// In conservative slow start, each increase of the window by one segment takes this many
 /// acknowledged segments.
 const CSS_GROWTH_DIVISOR: u32 = 4;
-/// Number of rounds of conservative slow start. The round in which it begins counts.
+/// Number of rounds of conservative slow start, including the round in which it begins.
 const CSS_ROUNDS: u32 = 5;
 /// Largest number of segments by which one ACK may increase the window if packets are not paced
 /// (`L`).

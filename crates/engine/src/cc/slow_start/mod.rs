@@ -104,8 +104,9 @@ fn over_rtt(view: View<'_>, segments: u32) -> u64 {
 }
 
 /// Combines CUBIC's option `slow_start` with its older option `hystart`. As in Linux, the older
-/// option selects `hystart` or `none`. Replaces `hystart` by the equivalent value of `slow_start`.
-/// So tailback recognises settings with the same meaning and runs them only once.
+/// option selects `hystart` or `none`. Replaces the values `hystart` and `none` of `slow_start`
+/// with the equivalent value of the older option. So tailback recognises settings with the same
+/// meaning and runs them only once.
 pub(super) fn finish_cubic(options: &mut Options) -> Result<(), Vec<OptionError>> {
     finish(options)?;
     let Some(Value::Word(word)) = options.get("slow_start") else {

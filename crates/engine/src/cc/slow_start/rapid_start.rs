@@ -29,7 +29,7 @@ const RISE: Time = Time::from_ms(4);
 const PACE: (u64, u64) = (5, 3);
 const MIN_WINDOW: u64 = 2;
 
-/// Counts which segments of a window have been delivered or lost since the first reduction.
+/// Counts the segments of a window that have been delivered or lost since the first reduction.
 #[derive(Clone, Copy, Debug)]
 struct Convergence {
     /// The window at the reduction, in segments.

@@ -89,7 +89,7 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds. The round in which it begins counts. When it ends,
+/// Conservative slow start lasts five rounds, including the round in which it begins. When it ends,
 /// ssthresh is set to the window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {

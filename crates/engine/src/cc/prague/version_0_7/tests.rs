@@ -151,8 +151,8 @@ fn growth_follows_the_square_of_the_rtt() {
     }
 }
 
-/// At every RTT, the rate grows by one packet per virtual RTT in each virtual RTT. The module uses
-/// 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
+/// Each virtual RTT adds 1500 bytes / virtual RTT to the rate, however short the actual RTT is. The
+/// module uses 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
 #[test]
 fn the_rate_grows_alike_at_every_rtt() {
     for (rtt_ms, virtual_ms) in [(2, 25.0), (10, 25.0), (25, 25.0), (50, 50.0)] {
