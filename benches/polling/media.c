@@ -1,6 +1,6 @@
 /*
- * A media sender over UDP that polls, and its receiver, for benches/polling.py. The sender spreads
- * its datagrams evenly over time. WAIT is how the sender waits until the next datagram is due:
+ * Sends and receives media over UDP, for benches/polling.py. The sender spreads its datagrams
+ * evenly over time. WAIT is how the sender waits until the next datagram is due:
  *
  *   sleep  sleeps 1 us, checks the clock, and repeats this
  *   clock  reads the clock in a loop

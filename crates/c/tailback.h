@@ -80,8 +80,9 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
                         uint8_t ecn,
                         uint64_t handle);
 
-// Writes the next datagram that has arrived or was dropped by `now` to `delivery`, in the order of
-// time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
+// Writes to `delivery` the next datagram that arrived or was dropped up to `now`. Calls return
+// datagrams in the order of these times. Returns false if there is no such datagram, or if `now`
+// is earlier than in the last call.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.

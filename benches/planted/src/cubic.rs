@@ -53,7 +53,7 @@ pub(super) fn register(registry: &mut Registry) {
 struct Planted {
     inner: Box<dyn CongestionControl>,
     bug: Bug,
-    /// The window and ssthresh at the last call of `ssthresh`.
+    /// The window and ssthresh just before the last reduction.
     before: (u32, u32),
 }
 

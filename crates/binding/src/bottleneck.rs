@@ -52,7 +52,7 @@ impl Delivery {
     }
 }
 
-/// ECN fields and their names. The names are those in scenarios, and "ce".
+/// ECN fields and their names. Scenarios use the same names, but cannot set "ce".
 const FIELDS: [(&str, Ecn); 4] = [
     ("not-ect", Ecn::NotEct),
     ("ect1", Ecn::Ect1),

@@ -90,7 +90,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns a copy that shows another position. The position in the file stays the same.
+    /// Returns a copy whose message shows `place`. Its file, line and column stay the same.
     fn at(&self, place: String) -> Diagnostic {
         Diagnostic {
             place,

@@ -23,7 +23,7 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Returns whether a run is finished and no file of it has changed since it was written.
+    /// Returns whether a run is finished and its files have not changed since they were written.
     fn contains(&self, py: Python<'_>, run_id: &str) -> PyResult<bool> {
         py.detach(|| self.inner.contains(run_id)).map_err(os_error)
     }

@@ -47,10 +47,10 @@ pub struct Assert {
 
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
 ///
-/// Relative paths in the scenario, such as those of traces, refer to `folder`. A run may use
-/// `memory` bytes. Run ids depend on `engine_version` (default: the simulator's version). `kit`
-/// lists the features of the guest's kernel, as JSON. Raises `ScenarioError`, which lists all
-/// errors.
+/// Relative paths in the scenario, such as those of traces, refer to `folder`. If a run would need
+/// more than `memory` bytes, that is an error. Run ids depend on `engine_version` (default: the
+/// simulator's version). `kit` lists the features of the guest's kernel, as JSON. Raises
+/// `ScenarioError`, which lists all errors.
 #[pyfunction]
 #[pyo3(signature = (text, file, overrides = Vec::new(), seeds = None, *, folder = None, memory = None, engine = "sim", engine_version = None, kit = None))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
@@ -87,7 +87,7 @@ pub fn load(
     };
     let loaded = py.detach(|| {
         let load = || tailback_run::load(&source).map(Arc::new);
-        // Catch panics only if plugins are compiled in, because any other panic is a bug in
+        // Catch panics only if plugins are compiled in. Without plugins, a panic is a bug in
         // tailback.
         match installed() {
             [] => Ok(load()),
@@ -103,8 +103,8 @@ pub fn load(
         })
 }
 
-/// Returns the plugin folders that a scenario names. Each has the error that the caller reports if
-/// the folder does not exist. The arguments are those of `load`.
+/// Returns the plugin folders that a scenario names, each with an error message. The caller reports
+/// this error if the folder does not exist. The arguments are those of `load`.
 #[pyfunction]
 pub fn named_plugins(
     text: &[u8],
@@ -140,7 +140,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of the engine, or every version that the sweep points use.
+    /// Version of the engine. If sweep points use different versions, lists all of them.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -209,7 +209,7 @@ impl Scenario {
         &self.inner.source.text
     }
 
-    /// The overrides (`--set`), as paths and values in their order.
+    /// The overrides (`--set`), as pairs of a path and a value, in the order in which they apply.
     #[getter]
     fn overrides(&self) -> Vec<(String, String)> {
         let sets = self.inner.source.overrides.iter();

@@ -125,7 +125,7 @@ struct Fit<'a> {
 }
 
 impl<'a> Fit<'a> {
-    /// Returns the schema of a value that is not null.
+    /// Returns the schema without `Maybe`, for a value that is not null.
     fn bare(&self) -> &'a Node {
         match self.node {
             Node::Maybe(inner) => inner,

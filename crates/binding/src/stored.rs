@@ -220,7 +220,8 @@ pub fn is_id(name: &str) -> bool {
     stored::is_id(name)
 }
 
-/// Appends the SHA-256 hash of a JSON object to the object, and returns its text.
+/// Adds the SHA-256 hash of a JSON object to the object, and returns the text of the extended
+/// object.
 #[pyfunction]
 pub fn seal<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     PyBytes::new(py, &tailback_record::seal::seal(text))

@@ -137,8 +137,9 @@ pub unsafe extern "C" fn tailback_push_back(
     )
 }
 
-/// Writes the next datagram that has arrived or was dropped by `now` to `delivery`, in the order of
-/// time. Returns false if there is no such datagram, or if `now` is earlier than in the last call.
+/// Writes to `delivery` the next datagram that arrived or was dropped up to `now`. Calls return
+/// datagrams in the order of these times. Returns false if there is no such datagram, or if `now`
+/// is earlier than in the last call.
 ///
 /// # Safety
 /// `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.

@@ -40,8 +40,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Returns the default options of a congestion control, and variants in which one option has
-/// another value. The values are each word, true and false, or both ends of the range. Omits
-/// invalid variants.
+/// another value. A word option takes each of its words, a Boolean both values, and a number both
+/// ends of its range. Omits invalid variants.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {

@@ -23,7 +23,7 @@ enum Op {
     Arrive(u32, u16, Ecn),
     /// The link requests this many packets.
     Leave(u8),
-    /// This time passes, us, and timers that are due fire.
+    /// Time passes, and the timers that become due fire. The number is this time in us.
     Wait(u32),
     /// The link's rate changes to this rate, bit/s.
     Rate(u64),
@@ -55,7 +55,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 /// make queues drop packets.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
-        // Limit the periods of timers, because long periods only make the test slower.
+        // Raise the periods of timers to at least 600 us, because shorter periods only make the
+        // test slower.
         Value::Time(t) if matches!(opt.name, "tupdate" | "max_rtt" | "typical_rtt") => {
             Value::Time(t.max(Time::from_us(600)))
         }
@@ -452,8 +453,8 @@ pub fn serves_a_long_overload(entry: &'static Entry<Build>) {
     }
 }
 
-/// Every option must have a unique name and documentation. If defaults are added to complete
-/// options, the options must not change.
+/// Every option must have a unique name and documentation. Options that already contain all
+/// defaults must not change if defaults are added again.
 pub fn is_documented(entry: &'static Entry<Build>) {
     fn documented(entry: &str, opts: &[Opt]) {
         for (i, opt) in opts.iter().enumerate() {

@@ -509,7 +509,7 @@ impl Cake {
         bytes
     }
 
-    /// The limit is exceeded, so drops the oldest packet of the longest queue.
+    /// Drops the oldest packet of the longest queue, because the limit is exceeded.
     #[cold]
     fn overflow(&mut self, now: Time, sink: &mut Sink) -> bool {
         let mut longest = (0, 0, 0);

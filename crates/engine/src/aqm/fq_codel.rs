@@ -2,8 +2,8 @@
 //!
 //! This queue follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while
 //! the queues of *all* flows together hold more than one MTU. If the limit is exceeded, the queue
-//! drops packets from the head of the flow with the most bytes. The queue drops up to `drop_batch`
-//! packets at once, but at most half of the bytes of that flow. CoDel's count for that flow
+//! drops packets from the head of the flow with the most bytes. It stops after `drop_batch`
+//! packets, or once half of the bytes of that flow have been dropped. CoDel's count for that flow
 //! increases by the number of these drops. ECN is on by default. fair/mod.rs describes how flows
 //! are distinguished, and codel.rs describes CoDel.
 //!

@@ -155,8 +155,8 @@ impl Cobalt {
     }
 
     /// Decides whether to mark or drop the packet at the head. `sojourn` is the packet's sojourn
-    /// time in ns. `capable` is true if the packet can be marked. `bulk_flows` is the number of
-    /// bulk queues in the tin with `ingress`, and 0 without `ingress`.
+    /// time in ns. `capable` is true if the packet can be marked. With `ingress`, `bulk_flows` is
+    /// the number of the tin's bulk queues. Without `ingress`, it is 0.
     #[inline]
     pub fn decide(
         &mut self,

@@ -667,9 +667,9 @@ struct Grant {
     load: u16,
     /// The bytes in units of 2^-16 bytes.
     share: u32,
-    /// Upper limit of the bytes.
+    /// The most bytes that a queue can get for one round, rounded up.
     most: u32,
-    /// Upper limit of the number of rounds whose bytes a queue gets at once.
+    /// The most rounds for which a queue can get bytes at once.
     rounds: u8,
 }
 

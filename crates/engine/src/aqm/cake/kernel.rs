@@ -5,8 +5,9 @@ use crate::registry::kernel::{
     Order, Qdisc, Refused, Shaper, either, flag, micros, number, only, simulated, word, words,
 };
 
-/// Length of an Ethernet header, in bytes. Without the keyword `overhead`, Cake charges whole
-/// frames. With the keyword, it charges the bytes of the IP packet plus the overhead.
+/// Length of an Ethernet header, in bytes. Without the keyword `overhead`, Cake counts the bytes of
+/// the whole frame, with this header. With the keyword, it counts the bytes of the IP packet plus
+/// the overhead.
 const ETHERNET: i32 = 14;
 
 /// Largest `overhead` that Cake adds to an IP packet, in bytes.

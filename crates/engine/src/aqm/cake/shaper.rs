@@ -51,9 +51,11 @@ pub enum Framing {
     Plain,
     /// ATM: Cake charges cells of 53 bytes, each with 48 bytes of payload.
     Atm,
-    /// PTM: Cake charges one extra byte for every block of 64 bytes that the frame begins.
+    /// PTM: Cake charges one extra byte for every 64 bytes of the frame, and one for a shorter
+    /// rest.
     Ptm,
-    /// As [`Sizes::each`] says, for each segment of a packet. Packets may consist of joined segments.
+    /// Cake charges each segment of a packet as [`Sizes::each`] says. A packet may combine several
+    /// segments (GSO).
     Joined,
 }
 
@@ -72,7 +74,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Declares that packets may consist of joined segments.
+    /// Declares that packets may combine several segments (GSO).
     pub fn expect_joined(&mut self) {
         if self.framing != Framing::Joined {
             self.each = std::mem::replace(&mut self.framing, Framing::Joined);

@@ -186,15 +186,15 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
     assert_eq!(charged(sizes(Some(40), 0, Framing::Atm), 1514), 33 * 53);
     assert_eq!(charged(sizes(Some(36), 0, Framing::Atm), 1514), 32 * 53);
     assert_eq!(charged(sizes(Some(37), 0, Framing::Atm), 1514), 33 * 53);
-    // 1522 bytes begin 24 blocks of 64 bytes (1522 / 64 = 23.8).
+    // 1522 bytes need 24 blocks of 64 bytes (1522 / 64 = 23.8).
     assert_eq!(charged(sizes(Some(22), 0, Framing::Ptm), 1514), 1522 + 24);
     let link = Sizes {
         link: 4,
         ..sizes(None, 0, Framing::Plain)
     };
     assert_eq!(charged(link, 1514), 1518);
-    // With joined segments, each one is charged: two of 33 cells, and one of 41 bytes with headers
-    // of 66.
+    // Cake charges each segment of a packet that combines three. Two segments need 33 cells each.
+    // The third has 41 bytes of payload and 66 bytes of headers, and needs 3 cells.
     let mut joined = sizes(Some(40), 0, Framing::Atm);
     joined.expect_joined();
     let mut packet = Packet::new(0, 2 * 1514 + 107, Ecn::NotEct);
@@ -563,7 +563,8 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // In 30 ms, BLUE's probability rises only 6 times, because it changes at most once per target.
+    // Cake is full once per ms. BLUE's probability rises only every 6 ms, because the last rise
+    // must be more than the target (5 ms) ago.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
@@ -639,8 +640,8 @@ fn sce_marks_ect0_only_and_never_takes_ce_back() {
         let mut bench = Bench::new(10_000_000, &[word("sce", "on"), word("flow", "flowblind")]);
         bench.data(0, 0, MTU, ecn);
         bench.data(0, 0, MTU, ecn);
-        // If the sojourn time equals the target, SCE marks every packet. But for Cobalt, no packet
-        // is above the target.
+        // If the sojourn time equals the target, SCE marks every packet. Cobalt, however, does not
+        // count such a packet as above the target.
         let (packet, _) = bench.get(5 * MS).unwrap();
         assert_eq!(packet.ecn, expected);
         let marked = u64::from(ecn == Ecn::Ect0);
@@ -817,7 +818,7 @@ fn the_ack_filter_keeps_what_is_news() {
     assert_eq!(filtered("on", &plain), [4, 5]);
     assert_eq!(filtered("aggressive", &plain), [5]);
 
-    // If ECE changes, the filter keeps the ACKs on both sides of the change.
+    // When ECE changes, the filter keeps the last ACK before the change.
     let ece = [1, 2, 3, 4, 5, 6].map(|n| match n {
         3 | 4 => flagged(n, flags::ECE),
         _ => ack(0, n, &[]),
@@ -887,8 +888,8 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// A queue gets the bytes of all rounds that it needs for a packet at once. The maximum is 255
-/// rounds.
+/// Cake gives a queue in advance the bytes of all rounds that it needs to send a packet. The
+/// maximum is 255 rounds.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);

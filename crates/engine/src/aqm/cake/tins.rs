@@ -1,6 +1,6 @@
-//! Each tin is a class of traffic. Maps each DSCP to a tin, and divides the rate among the tins. A
-//! tin that has used more than its share of the rate must wait while another tin with packets is
-//! below its share.
+//! Maps each DSCP to a tin (a class of traffic), and divides the rate among the tins. A tin that
+//! has used more than its share of the rate must wait while another tin with packets is below its
+//! share.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tins {

@@ -227,8 +227,8 @@ impl Vars {
             self.enter(p, now);
             return did;
         }
-        // A large backlog may need several drops at once. The control law determines when drops are
-        // due, and does not depend on packets.
+        // The control law makes drops due at certain times, even while no packet is dequeued. So
+        // several drops may be due now.
         let (mut drops, mut did) = (0, Did::Nothing);
         while self.dropping && now >= self.drop_next {
             drops += 1;
@@ -266,7 +266,7 @@ impl Vars {
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`) describes re-entry. If the last phase ended less than 16
-        // intervals ago, start from the number of drops and marks that this phase has added to its
+        // intervals ago, start from the number of drops and marks that the last phase added to its
         // count.
         let added = self.count.wrapping_sub(self.lastcount);
         let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));

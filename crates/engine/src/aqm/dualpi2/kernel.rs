@@ -135,7 +135,8 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Neither Linux nor tailback's module supports this option. So rejects every value except `off`.
+/// Rejects every value except `off`, because neither Linux nor tailback's module supports this
+/// option.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
         let message = format!("no dualpi2 of Linux has another {option}");

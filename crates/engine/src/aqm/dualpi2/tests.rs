@@ -241,7 +241,8 @@ fn the_delay_is_the_larger_of_the_heads() {
     assert_eq!(b.queue.vars.last, 29_000_000);
 }
 
-/// Returns the shares of `n` packets that pass, that are marked, and that are dropped.
+/// Returns the shares of `n` packets that are marked, that are dropped, and that are dropped
+/// because of overload.
 fn shares(p: &Params, prob: f64, scalable: bool, capable: bool) -> [f64; 3] {
     let v = Vars {
         prob: (prob * ONE as f64) as u32,
@@ -292,8 +293,8 @@ fn overload_in_each_of_its_forms() {
     near(shares(&p, 0.7, true, true), [0.51, 0.0, 0.49]);
     near(shares(&p, 0.7, false, true), [0.0, 0.0, 0.49]);
     near(shares(&p, 0.7, false, false), [0.0, 0.49, 0.0]);
-    // Without overload drops, all packets of L are marked. Packets of C are dropped with
-    // probability 1/k squared.
+    // Without overload drops, all packets of L are marked. ECN-capable packets of C are marked with
+    // probability p squared, where p is 1/k.
     for set in [
         ("overload", Value::Word("overflow")),
         ("l_drop", Value::Int(0)),

@@ -1,5 +1,6 @@
-//! Tests what FQ-CoDel adds to fair queueing and CoDel. This is overflow, a CoDel state for each
-//! flow, and that each flow's CoDel sees the backlog of the whole queue.
+//! Tests what FQ-CoDel adds to fair queueing and CoDel: which packets an overflow drops, that each
+//! flow has its own CoDel state, and that each flow's CoDel considers the backlog of the whole
+//! queue.
 
 use super::*;
 use crate::packet::Ecn;
@@ -119,9 +120,9 @@ fn codel_acts_on_the_flow_that_queues_alone() {
 
 #[test]
 fn the_backlog_of_others_counts_as_more_than_one_mtu() {
-    // The flow has one packet at a time, which has waited for 50 ms. If the queue has no other
-    // packets, CoDel does not act. If another flow has a backlog, CoDel marks the packet after an
-    // interval.
+    // Flow 0 has two packets at a time, which have waited for 50 ms. If the queue has no other
+    // packets, only one MTU remains behind the first packet, so CoDel does not act. If another flow
+    // has a backlog, CoDel marks packets of flow 0 after an interval.
     let marks = |others: usize| {
         let mut bench = Bench::new(&[]);
         bench.put(0, 1, 1514, others, Ecn::NotEct);

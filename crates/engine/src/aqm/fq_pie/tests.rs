@@ -54,8 +54,8 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut due = q.timer(Time::ZERO, &mut sink).unwrap();
         let mut most_awake = 0;
         for n in 0..120_000u64 {
-            // A packet leaves every 1.2 ms. In each period of 40 s, two packets arrive in every 1.2
-            // ms for 20 s.
+            // A packet leaves every 1.2 ms. During the first half of every 36 s, two packets arrive
+            // in this time. During the second half, none arrive.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);
