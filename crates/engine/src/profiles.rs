@@ -1,6 +1,7 @@
-//! Named paths. Each path sets the rate, delay and other properties of a link and a path, and cites
-//! the source of these numbers. For example, `[path] profile = "wifi-bad"` adds the keys from the
-//! file `wifi-bad`. If the scenario itself sets one of these keys, the scenario's value is used.
+//! Named paths. Each sets keys of `[path]` and `[bottleneck]`, such as the RTT and the rate, and
+//! cites the source of these numbers. For example, `[path] profile = "wifi-bad"` adds the keys from
+//! the file `wifi-bad`. If the scenario itself sets one of these keys, the scenario's value is
+//! used.
 //!
 //! A file begins with two comments: the first describes the path, and the second gives the source
 //! of its numbers.
@@ -35,7 +36,7 @@ impl Profile {
 /// Declares the paths. The name of each path is also the name of its file.
 macro_rules! profiles {
     ($($name:literal,)*) => {
-        /// All named paths, in the order of the reference.
+        /// All named paths, in the order in which the reference page lists them.
         pub const ENTRIES: &[Profile] = &[$(
             Profile {
                 name: $name,

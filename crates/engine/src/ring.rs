@@ -45,7 +45,7 @@ impl<T: Copy> Ring<T> {
     }
 
     /// Returns the elements at these positions, counted from the oldest, or `None` if the queue is
-    /// too short. The largest position comes first.
+    /// too short. `places` must begin with the largest position.
     #[inline]
     pub fn ahead<const N: usize>(&self, places: [usize; N]) -> Option<[&T; N]> {
         if places[0] >= self.len {

@@ -1,9 +1,9 @@
-//! Ready-made programs. For each kind of program, a few options are converted to the commands for
-//! both hosts of an entry of `[[programs]]`. Each kind has one file and one line in [`ENTRIES`].
+//! Ready-made programs. Each kind of program converts a few options of an entry of `[[programs]]`
+//! to the commands for both hosts. Each kind has one file and one line in [`ENTRIES`].
 //!
-//! Only the kernel engine runs programs. In the simulator, a transport stack from a plugin can take
-//! the place of a kind ([`stacks`]). The words of a command may contain the placeholders of
-//! `[[programs]]`: `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
+//! Only the kernel engine runs programs. The simulator can instead run a transport stack from a
+//! plugin that has the name of the kind ([`stacks`]). The words of a command may contain the
+//! placeholders of `[[programs]]`: `{sender}`, `{receiver}`, `{sender6}`, `{receiver6}`.
 
 use crate::plan::{InteropPlan, Ready, ResultPlan, SidePlan};
 use crate::registry::{Entry, Kind, Opt, Options, Table};
@@ -42,7 +42,7 @@ pub struct Made {
     /// The files that the client fetches. Set if both sides run in container images with the
     /// environment of the QUIC interop runner.
     pub interop: Option<InteropPlan>,
-    /// The options of the transport stack that takes the place of the kind in the simulator.
+    /// The options of the transport stack that the simulator runs instead of the commands.
     pub stack: Option<Options>,
 }
 
@@ -81,7 +81,7 @@ fn address(options: &Options, host: &str) -> String {
     }
 }
 
-/// Returns a side that runs a client. The client starts at the start of its entry.
+/// Returns a side that runs a client. The client starts at the time `start` of its entry.
 fn client(run: Vec<String>) -> Option<SidePlan> {
     Some(SidePlan {
         run,
@@ -89,7 +89,7 @@ fn client(run: Vec<String>) -> Option<SidePlan> {
     })
 }
 
-/// Returns a side that runs a server. Clients start once the server is ready.
+/// Returns a side that runs a server. The run begins when the server is ready.
 fn server(run: Vec<String>, ready: Ready) -> Option<SidePlan> {
     Some(SidePlan {
         run,

@@ -35,7 +35,7 @@ pub static TABLE: Table<Build> = Table::of(&[]);
 
 /// A transport stack whose crate is in the repository of tailback.
 pub struct Adapter {
-    /// The kind of `[[programs]]` whose place the stack takes in the simulator.
+    /// The kind of `[[programs]]` for which the simulator runs the stack.
     pub kind: &'static str,
     /// A short description of the stack.
     pub doc: &'static str,

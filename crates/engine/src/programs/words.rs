@@ -13,8 +13,8 @@ pub enum Placeholder<'a> {
         /// Whether the address is an IPv6 address.
         six: bool,
     },
-    /// The number of whole seconds from the start of the entry to its stop. If no stop is set, up
-    /// to the end of the run.
+    /// The number of whole seconds from the start of the entry to its stop. If no stop is set, the
+    /// end of the run counts as its stop.
     Duration,
 }
 
@@ -31,8 +31,8 @@ pub enum Piece<'a> {
 pub const KNOWN: [&str; 5] = ["sender", "receiver", "sender6", "receiver6", "duration"];
 
 /// Splits a word into pieces. Braces denote a placeholder if they enclose only letters, digits,
-/// `_`, `-`, `+`, `/` and `.`. A `$` of a shell must not precede them. "{{" denotes a literal
-/// brace.
+/// `_`, `-`, `+`, `/` and `.`. A `$` before the braces makes them plain text, because shells write
+/// variables as `${NAME}`. "{{" denotes a literal brace.
 pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     let fits = |c: char| c.is_alphanumeric() || "_-+/.".contains(c);
     let mut pieces = Vec::new();

@@ -26,7 +26,7 @@ pub struct Entry<B: 'static> {
     pub doc: &'static str,
     /// The RFC or kernel version that the algorithm follows.
     pub follows: &'static str,
-    /// The options of the algorithm, in the order of the reference.
+    /// The options of the algorithm, in the order in which its reference page lists them.
     pub options: &'static [Opt],
     /// How the kernel engine runs the algorithm.
     pub kernel: Kernel,
@@ -40,8 +40,7 @@ pub struct Entry<B: 'static> {
     pub build: B,
 }
 
-/// An implementation of [`Entry::finish`] for entries without such defaults and without such
-/// combinations.
+/// An [`Entry::finish`] that does nothing, for entries whose options do not depend on each other.
 pub fn no_finish(_: &mut Options) -> Result<(), Vec<OptionError>> {
     Ok(())
 }

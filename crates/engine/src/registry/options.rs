@@ -19,7 +19,7 @@ pub struct Opt {
     pub tc: Option<&'static str>,
 }
 
-/// The type of an option's value and the range of the value. The limits belong to the range.
+/// The type of an option's value and the range of the value. The limits are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
     /// true or false.
@@ -109,8 +109,8 @@ pub enum Value {
 
 impl Value {
     /// Returns whether another value can replace this value without a change of the unit. Only
-    /// sizes and times have units. For a table, the other value must have the same options, because
-    /// an additional option could also set a unit.
+    /// sizes and times have units. For a table, the other value must have the same options, each in
+    /// the same unit.
     pub fn same_unit(&self, other: &Value) -> bool {
         match (self, other) {
             (Value::Table(own), Value::Table(other)) => {
@@ -296,8 +296,8 @@ pub fn defaults(options: &'static [Opt]) -> Options {
     filled
 }
 
-/// Parses the text of an option's value. Numbers and booleans may also be written as text. So the
-/// defaults of options and the arguments of tc have the same syntax. Sizes in `bdp` are an error
+/// Parses the text of an option's value. The text may also be a number or a boolean, because
+/// defaults and the options that a guest receives are always text. Sizes in `bdp` are an error
 /// here, because they depend on the path, which only the caller knows.
 pub fn parse_word(kind: Kind, text: &str) -> Result<Value, String> {
     use crate::units::{Size, parse_rate, parse_size, parse_time};

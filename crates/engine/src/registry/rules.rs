@@ -47,7 +47,7 @@ pub struct Chosen<'a> {
 pub struct Placed<'a> {
     /// All options of the queue.
     pub options: &'a Options,
-    /// The lowest rate of the link, without times at which the rate is 0.
+    /// The lowest rate of the link, apart from a rate of 0.
     pub rate: Rate,
     /// The longest frame on the link, in bytes.
     pub frame: u32,

@@ -19,11 +19,11 @@ struct Covered {
     /// Number of segments that the ACK acknowledges cumulatively, including segments that were
     /// SACKed before.
     acked: u32,
-    /// Of the newly acknowledged segments that were sent only once: the send times of the first and
-    /// the last.
+    /// The send times of the first and the last newly acknowledged segment. Segments that were sent
+    /// more than once do not count.
     acked_once: Option<(Time, Time)>,
-    /// Of the newly SACKed segments that were sent only once: the send times of the first and the
-    /// last.
+    /// The send times of the first and the last newly SACKed segment. Segments that were sent more
+    /// than once do not count.
     sacked_once: Option<(Time, Time)>,
     /// Whether the ACK acknowledges a retransmitted segment, so that the RTT is ambiguous (Karn).
     retransmitted: bool,
@@ -480,9 +480,10 @@ impl Sender {
         }
     }
 
-    /// Counts the retransmissions that a D-SACK of `duplicates` segments from `seq` proves needless
-    /// (Linux `tcp_check_dsack`, `tcp_sacktag_one`). If a segment was sent only once and is still
-    /// outstanding, the path duplicated it.
+    /// Counts the retransmissions that a D-SACK shows to be needless. The D-SACK reports
+    /// `duplicates` segments, the first of which is `seq` (Linux `tcp_check_dsack`,
+    /// `tcp_sacktag_one`). If a segment was sent only once and is still outstanding, the path
+    /// duplicated it.
     fn take_duplicates(&mut self, seq: u64, duplicates: u64) {
         let (end, flight) = (seq + duplicates, &self.board.flight);
         if end <= flight.una || seq >= flight.nxt {

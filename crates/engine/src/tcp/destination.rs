@@ -4,8 +4,8 @@
 //! finished, the host stores its RTT, its ssthresh and its degree of reordering. The next sender to
 //! the same destination starts with these values. Deviations: values do not expire, whereas in
 //! Linux they expire after an hour. Values are stored when all data is acknowledged. Linux stores
-//! them when the FIN exchange is over. A source of requests can store them later, by its option
-//! `collect`. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks it.
+//! them when the FIN exchange is over. A source of requests with the option `collect` can store
+//! them later. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
@@ -23,7 +23,7 @@ pub struct Destination {
     reordering: u32,
 }
 
-/// The values of a sender that has finished, from which its host updates what it stores.
+/// The values of a sender that has finished. With them, its host updates the [`Destination`].
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// Smoothed RTT x 8, us, or 0 if there is no RTT sample since the last timeout.
@@ -32,7 +32,8 @@ pub struct Finished {
     ssthresh: u32,
     ca_state: CaState,
     reordering: u32,
-    /// The idle time from which the window shrinks, and the window below which it does not.
+    /// The idle time after which the window shrinks, and the initial window. `None` if the window
+    /// never shrinks after an idle time.
     decays: Option<(Time, u32)>,
 }
 
@@ -54,9 +55,9 @@ impl Finished {
         }
     }
 
-    /// Changes the values as a FIN does that is sent after an idle time. If the idle time exceeds
-    /// the retransmission timeout, the window shrinks half-way to the initial window, and ssthresh
-    /// rises to three quarters of the window (Linux `tcp_cwnd_application_limited`).
+    /// Changes the values as Linux does when it sends a FIN after an idle time. If the idle time
+    /// exceeds the retransmission timeout, the window shrinks half-way to the initial window, and
+    /// ssthresh rises to three quarters of the window (Linux `tcp_cwnd_application_limited`).
     pub fn idle_for(&mut self, idle: Time) {
         if let Some((timeout, initial)) = self.decays
             && idle >= timeout
@@ -177,8 +178,8 @@ pub(crate) mod tests {
         assert_eq!(without.window.ssthresh, INFINITE_SSTHRESH);
     }
 
-    /// A FIN that is sent late shrinks a large window below ssthresh. It then counts as a window in
-    /// slow start, from which nothing is learnt.
+    /// A FIN that is sent late shrinks a large window below ssthresh. The sender then seems to be
+    /// in slow start, so its ssthresh is not stored.
     #[test]
     fn a_late_fin_shrinks_the_window() {
         let learnt = |cwnd, ssthresh, idle| {

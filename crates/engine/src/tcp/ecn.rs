@@ -65,8 +65,8 @@ impl EcnSender {
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // The packet carries data, or its value has no meaning. So it does not report an ECN
-            // field.
+            // The packet carries data, or its ACE field has no meaning. So it does not report an
+            // ECN field.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,

@@ -7,7 +7,7 @@
 //! | `connect`, `ack`, `timeouts` | how the sender handles a SYN-ACK, an ACK and an expired deadline |
 //! | `states` | congestion states: reductions and their undoing (`tcp_fastretrans_alert`) |
 //! | [`handshake`], `timer`, `timestamps`, `pacing`, `ecn`, `send_queue` | parts of the sender |
-//! | `offloads` | segments that a host joins to larger packets (`path.offloads`) |
+//! | `offloads` | segments that a host combines into larger packets (`path.offloads`) |
 //! | `limit`, `slow_start` | data for `explain`: what the sender waits for, and how slow start ended |
 //! | `recovery`, `rack`, `prr`, `undo` | parts of loss recovery |
 //! | [`scoreboard`], [`rtt`], [`rate`] | sent segments, the round-trip time, and samples of the delivery rate |
@@ -24,9 +24,9 @@
 //!   are not implemented.
 //! - The third packet of the handshake is the first data packet.
 //! - TCP small queues are not implemented. Without `path.offloads`, pacing spaces single segments
-//!   and not bursts, except with `pacing = "gso"` or "fq-gso". A sender without pacing then does
-//!   not wait until it can send a larger burst (Linux `tcp_tso_should_defer`). With offloads, see
-//!   `offloads.rs`.
+//!   and not bursts, except with `pacing = "gso"` or "fq-gso". An unpaced sender without offloads
+//!   never waits until it can send a larger burst (Linux `tcp_tso_should_defer`). With offloads,
+//!   see `offloads.rs`.
 //! - The receive window is constant, because the receiving application reads data at once. The
 //!   sender does not probe a closed window.
 //! - SACK is always in use, so loss recovery never needs to count duplicate ACKs.
@@ -35,8 +35,8 @@
 //! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
 //!   SYN.) A connection uses ECN even if its SYN is lost. (Linux then connects without ECN.)
 //! - If the application limits sending, the window does not decay. (In Linux, it does:
-//!   `tcp_cwnd_application_limited`.) The window of an idle sender decays, and so do the values that
-//!   a host stores when a server closes late.
+//!   `tcp_cwnd_application_limited`.) The window of an idle sender decays. If a server closes late,
+//!   the values that its host stores decay, too.
 //! - Without timestamps, an ACK has space for four SACK blocks, but here it carries at most three.
 //! - If RACK or a timeout marks a tail loss probe as lost, tailback treats the probe as finished.
 //!   In this case, Linux keeps state of the probe that is out of date.

@@ -1,11 +1,13 @@
-//! Segmentation offload (TSO, GSO): a sender joins segments to one packet, and queues count it as one
-//! packet (Linux 7.3 `tcp_write_xmit`, `tcp_tso_autosize`, `tcp_tso_should_defer`). The receiver
-//! handles the packet as a whole, as Linux does with a packet that was joined before GRO.
+//! Segmentation offload (TSO, GSO): a sender combines segments into a larger packet, and queues
+//! count this as one packet (Linux 7.3 `tcp_write_xmit`, `tcp_tso_autosize`,
+//! `tcp_tso_should_defer`). The receiver handles the packet as a whole, as Linux does if segments
+//! arrive already combined.
 //!
 //! Known deviations from Linux:
-//! - A packet has at most 65,535 bytes of frames. With frames of 1514 bytes, a packet has at most
-//!   43 segments. Linux fits 45, because its limit applies only to the payload.
-//! - The application always has written more data than the next packet needs, unless its data ends.
+//! - The frames of a packet's segments have at most 65,535 bytes in total. With frames of 1514
+//!   bytes, a packet has at most 43 segments. Linux fits 45, because its limit applies only to the
+//!   payload.
+//! - The application has always written more data than the next packet needs, unless its data ends.
 //!   In Linux, the size of the send buffer limits what has been written.
 //! - TCP small queues are not modelled, because a host's interface never has a queue.
 
@@ -20,8 +22,8 @@ use crate::units::Time;
 /// (`sk_dst_gso_max_size`).
 const MOST_PAYLOAD: u64 = 65_215;
 
-/// A sender may wait for a larger packet only if it has sent one within this time, and if the next
-/// ACK is due within this time.
+/// A sender may defer a packet to make it larger only if two conditions hold. It has sent a packet
+/// within this time, and the next ACK is due within this time.
 const PATIENCE: Time = Time::from_ms(1);
 
 /// Inverse of the share of the window that a sender sends without waiting for more (Linux
@@ -64,8 +66,8 @@ fn half(cwnd: u32) -> u64 {
 }
 
 impl Sender {
-    /// Returns this sender, which joins up to `most` segments to one packet, as far as they fit.
-    /// Call this before the sender connects.
+    /// Makes the sender combine up to `most` segments into one packet, or fewer if that many do not
+    /// fit. Call this before the sender connects.
     pub fn joining(mut self, most: u16) -> Sender {
         self.plan.joined = most.min(most_joined(self.plan.mss, self.plan.header));
         self.single_below = 0;
@@ -120,8 +122,8 @@ impl Sender {
         let cwnd = self.window.cwnd;
         let congestion = u64::from(cwnd.saturating_sub(flight.in_flight()));
         let most = u64::from(most);
-        // The application's data fills buffers of the largest size. A packet that needs more than
-        // the rest of a buffer takes it from the next buffer (`tcp_grow_skb`).
+        // The application's data fills buffers of the largest size. If a packet needs more than the
+        // rest of a buffer, it takes further segments from the next buffer (`tcp_grow_skb`).
         let size = u64::from(self.plan.joined);
         let rest = size - (flight.nxt - self.pacer.first) % size;
         let grown = rest.max(congestion.min(half(cwnd)).min(most));
@@ -323,8 +325,8 @@ mod tests {
         assert_eq!(most(65_000, 512), 1);
     }
 
-    /// The window leaves in packets of the size that the rate gives, of which none has more than
-    /// half of the window. The last one has what is left.
+    /// The sender sends its window in packets whose size follows from the rate. No packet has more
+    /// than half of the window, and the last packet has the rest.
     #[test]
     fn a_window_is_divided_into_packets() {
         let (_, mut wire) = sender(50, None);
@@ -359,7 +361,7 @@ mod tests {
         assert_eq!(wire.take(), [(52, 20)]);
     }
 
-    /// The segments of a lost packet are retransmitted in one packet, as far as they still are lost.
+    /// If all segments of a packet are lost, they are retransmitted in one packet.
     #[test]
     fn a_lost_packet_is_retransmitted_as_a_whole() {
         let (mut s, mut wire) = sender(60, None);

@@ -7,8 +7,8 @@ use crate::units::{Rate, Time};
 /// How many data segments leave without pacing at the start of a connection (`fq`'s initial
 /// quantum, in segments).
 const UNPACED: u64 = 10;
-/// Length of the largest packet into which TCP joins segments, in bytes (Linux `sk_gso_max_size` of
-/// a NIC).
+/// Length of the largest packet into which TCP combines segments, in bytes (Linux `sk_gso_max_size`
+/// of a NIC).
 const GSO_MAX: u64 = 65_536;
 /// If the RTT is short, a burst has additional bytes. The number of additional bytes is halved for
 /// every 2^`RTT_LOG` us of RTT (`tcp_tso_rtt_log`).
@@ -22,13 +22,13 @@ pub(super) struct Pacer {
     on: bool,
     /// Whether the congestion control itself sets the pacing rate.
     own_rate: bool,
-    /// Whether segments leave in bursts, as if TCP joined them (GSO).
+    /// Whether segments leave in bursts, as if TCP combined them into larger packets (GSO).
     joined: bool,
     /// The pacing rates in early slow start and later, in percent of cwnd/srtt. Used if the stack
     /// sets the rate.
     ratios: [u32; 2],
-    /// These percentages for the size of packets with joined segments, which Linux computes from
-    /// the pacing rate even if it does not pace.
+    /// The same percentages, for the size of GSO packets. Linux computes this size from the pacing
+    /// rate even if it does not pace.
     size_ratios: [u32; 2],
     pub first: u64,
     /// The earliest time at which the next packet may leave.
@@ -84,7 +84,7 @@ impl Pacer {
     fn pace(&mut self, now: Time, payload: u16, nxt: u64, window: &Window) {
         // As with fq, the first segments leave without pacing.
         if nxt <= self.first + UNPACED && !(self.own_rate && window.pace_first) {
-            // The packet did not wait for pacing, so its lateness does not shorten the next gap.
+            // A packet without pacing is never late, so it does not shorten the next gap.
             self.until = now.max(self.until);
             return;
         }
@@ -120,8 +120,7 @@ impl Pacer {
         }
     }
 
-    /// Returns the number of segments of the next packet, if offloads may join segments (Linux
-    /// `tcp_tso_segs`).
+    /// Returns the number of segments of the next packet if offloads are on (Linux `tcp_tso_segs`).
     pub fn segments_joined(&self, view: View<'_>, window: &Window) -> u32 {
         if window.least_burst == 0 {
             return window.pacing_burst;
@@ -140,8 +139,8 @@ impl Pacer {
     }
 }
 
-/// Returns a percentage of the window over the RTT, B/s. The percentage depends on whether the flow
-/// is in early slow start.
+/// Returns a percentage of window / RTT, in B/s. The percentage depends on whether the flow is in
+/// early slow start.
 #[inline(always)]
 fn rate_of(ratios: [u32; 2], view: View<'_>, window: &Window) -> u64 {
     let late = usize::from(window.cwnd >= window.ssthresh / 2);

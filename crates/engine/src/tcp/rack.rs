@@ -314,9 +314,9 @@ mod tests {
         assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
     }
 
-    /// A segment is lost if two conditions hold. It was sent before the newest delivery, and this
-    /// was longer ago than the RTT plus the window. If a segment was not sent long enough ago, it
-    /// is checked again later.
+    /// A segment is lost if two conditions hold. It was sent before the newest delivery, and longer
+    /// ago than the RTT plus the window. If a segment was not sent long enough ago, it is checked
+    /// again later.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();

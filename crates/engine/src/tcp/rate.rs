@@ -1,7 +1,7 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as in Linux 7.3
 //! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). As in the v3 branch of
-//! github.com/google/bbr, it also records how many segments are in flight and lost when a segment
-//! is sent.
+//! github.com/google/bbr, it also records, for each sent segment, how many segments were in flight
+//! at that time, and how many had been lost.
 //!
 //! This data is stored separately from the scoreboard. It exists only if the congestion control
 //! needs it ([`crate::cc::Needs`]). Otherwise, the sender only tests whether this data exists.
@@ -20,8 +20,8 @@ struct Sent {
     delivered: u64,
     delivered_ce: u64,
     lost: u64,
-    /// When the last delivery before the transmission of the segment occurred. `NEVER` once the
-    /// segment itself is delivered.
+    /// The time of the last delivery before the segment was sent. `NEVER` once the segment itself
+    /// is delivered.
     delivered_at: Time,
     /// When the first segment in the sample's interval was sent.
     first_tx: Time,
@@ -261,8 +261,8 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
 
-        // The 90 segments of a second window were sent over 9 ms and are acknowledged together. The
-        // ACKs arrive over 60 ms.
+        // The 90 segments of a second window were sent over 9 ms. One ACK acknowledges them all, 60
+        // ms after the first segment was sent.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
             send(&mut rates, &conn, seq, 100, false);

@@ -11,10 +11,10 @@ const OVERHEAD: u64 = 832;
 
 /// Returns how many segments let the window grow at the start of the connection. At first, the
 /// window is half of the receive buffer minus a segment. The first segment shows which share of the
-/// buffer is payload, in 256ths (`tcp_measure_rcv_mss`). Then the window grows with each arriving
-/// segment by two segments, up to this share of the buffer minus the segment that has just arrived
-/// (`tcp_init_buffer_space`, `tcp_grow_window`). Small segments have a share of less than a half,
-/// so the window does not grow.
+/// buffer is payload, in 256ths (`tcp_measure_rcv_mss`). Then each arriving segment increases the
+/// window by two segments. The limit is this share of the buffer, minus the segment that has just
+/// arrived (`tcp_init_buffer_space`, `tcp_grow_window`). Small segments have a share of less than a
+/// half, so the window does not grow.
 ///
 /// `window` is half of the buffer, in bytes. Not modelled: if the application reads late, the last
 /// steps are delayed. If each segment carries the AccECN option, the share is that of segments
@@ -28,9 +28,9 @@ pub fn growing_segments(window: u64, mss: u64) -> u64 {
 
 /// Returns how many segments let the window of this connection grow at its start.
 ///
-/// With `growth = "acks"`, the result is 0. The reason is Linux 3.2. Its buffers begin at 87380
-/// bytes and grow with the bytes that the application reads, so the window stops growing after some
-/// tens of segments.
+/// With `growth = "acks"`, which follows Linux 3.2, the result is 0. The buffers of Linux 3.2 begin
+/// at 87380 bytes and grow with the bytes that the application reads. So the window stops growing
+/// after some tens of segments.
 fn growing(plan: &TcpPlan) -> u64 {
     if !plan.quickack || plan.growth == Growth::Acks || plan.rcvbuf == ReceiveBuffer::Auto {
         return 0;
@@ -127,8 +127,8 @@ impl ReceiveWindow {
 mod tests {
     use super::*;
 
-    /// On Linux 7.3, so many segments let the window grow to its share of a buffer of 64 MiB. The
-    /// initial quick ACKs cover 16 segments more, then ACKs are delayed.
+    /// With a buffer of 64 MiB, the window of Linux 7.3 grows for these numbers of segments.
+    /// Another 16 segments get quick ACKs before ACKs are delayed.
     #[test]
     fn the_window_grows_by_the_share_of_payload() {
         let grown = |mss| growing_segments(32 << 20, mss);

@@ -49,7 +49,7 @@ impl<P: Port> Port for Asking<'_, P> {
 }
 
 /// The port of a receiver that takes packets of several segments. It is a type of its own, so that
-/// the compiler still inlines what handles single segments.
+/// the compiler still inlines the code for single segments.
 struct Apart<'p, P: Port>(&'p mut P);
 
 impl<P: Port> Port for Apart<'_, P> {
@@ -125,7 +125,7 @@ pub struct Receiver {
     /// Whether `delack` has already been rounded to the time at which the timer wheel fires.
     delack_rounded: bool,
     clock: TimerClock,
-    /// When the ACK is due that SACK compression has delayed.
+    /// The due time of the ACK that SACK compression has delayed.
     compress: Time,
     compressed: u32,
     dup_acks: u32,
@@ -224,7 +224,7 @@ impl Receiver {
         self
     }
 
-    /// Returns this receiver, which takes packets of several segments. The receiver must be honest.
+    /// Makes the receiver take packets of several segments. The receiver must be honest.
     pub fn joined(mut self) -> Receiver {
         self.usual = false;
         self
@@ -416,9 +416,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the ECN flags of the SYN-ACK that answers a SYN with a request for Accurate ECN. The
-    /// SYN-ACK of other SYNs carries no ECN flags here. Both ends already know from the plan
-    /// whether ECN is used.
+    /// If a SYN requests Accurate ECN, returns the ECN flags of the SYN-ACK. The SYN-ACK of other
+    /// SYNs carries no ECN flags here. Both ends already know from the plan whether ECN is used.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -569,10 +568,10 @@ impl Receiver {
         }
     }
 
-    /// Reports the first of the segments `start..end` that had arrived out of order, and those that
-    /// follow it without a hole. A packet of several segments has repeated them (Linux
-    /// `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if the packet begins with
-    /// other duplicates, only these are reported.
+    /// Reports as duplicates the first of the segments `start..end` that had arrived out of order,
+    /// and those that follow it without a hole. A packet of several segments has repeated them
+    /// (Linux `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if the packet
+    /// begins with other duplicates, only these are reported.
     fn report_covered(&mut self, start: u64, end: u64) {
         if self.sack.dsack.is_none()
             && let Some((first, known)) = self.out_of_order.first_from(start)
@@ -742,8 +741,8 @@ impl Receiver {
     }
 
     /// Adds SACK blocks and the AccECN option to an ACK that must carry blocks or the option. The
-    /// ACK is passed by value. So the compiler can write ACKs that do not need this function
-    /// directly to their destination.
+    /// ACK is passed by value. So if an ACK does not need this function, the compiler can write it
+    /// directly to its destination.
     #[inline(never)]
     fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {

@@ -14,7 +14,8 @@ pub(super) struct SackBlocks {
     recent_len: usize,
     /// A duplicate segment that the next ACK reports (RFC 2883).
     pub dsack: Option<u64>,
-    /// Number of segments after `dsack` that are duplicates too. Offloads had joined them.
+    /// Number of segments after `dsack` that are duplicates, too, because they were in the same
+    /// packet (offloads).
     pub more_duplicates: u32,
 }
 
@@ -40,7 +41,7 @@ impl SackBlocks {
 
     /// Adds the segments `start..end`, which have just arrived, to a block. Moves this block to the
     /// front (Linux `tcp_sack_new_ofo_skb`). If there are now more than four blocks, discards the
-    /// oldest. If a later segment adjoins a discarded block, it begins a new block.
+    /// oldest. A later segment that adjoins a discarded block begins a new block.
     pub fn put(&mut self, start: u64, end: u64) {
         let at = self.touched_by(start, end);
         let mut block = (start, end);

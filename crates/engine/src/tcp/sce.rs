@@ -7,8 +7,8 @@
 //! earlier packets only. So every ACK covers either only marked or only unmarked packets. Then the
 //! receiver immediately acknowledges the first packet after the change. Some versions of that tree
 //! delay this second ACK (`SplitDelayed`). In these versions, the first ACK does not change the
-//! delayed-ACK timer. But it counts as one of the two segments that trigger the next ACK. So two
-//! packets may wait for a third packet, or for the timer.
+//! delayed-ACK timer. But the receiver then counts the first packet after the change as
+//! acknowledged, too. So this packet and the next may wait for a third packet, or for the timer.
 //!
 //! `Dither` implements the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at the same times
 //! as without SCE. The receiver decides for each ACK whether to set ESCE. The number of segments
@@ -30,8 +30,8 @@ pub enum SceEcho {
     Split,
     /// Like `Split`, but the first packet after the change is not acknowledged at once.
     SplitDelayed,
-    /// The receiver sets ESCE on so many ACKs that these ACKs cover as many segments as were
-    /// marked.
+    /// The receiver chooses the ACKs with ESCE so that these ACKs acknowledge as many segments as
+    /// were marked.
     Dither,
 }
 

@@ -36,7 +36,7 @@ pub const ECT: Opt = Opt {
     tc: None,
 };
 
-/// The option that determines whether several datagrams leave together.
+/// The option that determines whether the stack passes several datagrams to the kernel in one call.
 const GSO: Opt = Opt {
     name: "gso",
     doc: "Whether the stack may pass several datagrams to the kernel at once (UDP_SEGMENT).",
@@ -79,7 +79,8 @@ fn made(name: &'static str, dash: &str, packages: &[&str], options: &Options) ->
         ("pacing", "no-pacing"),
     ] {
         if options.get(option) == Some(&Value::Bool(false)) {
-            // Set the option at both ends, because ACKs of the client can leave together, too.
+            // Set the option at both ends, because it also affects the packets that the client
+            // sends.
             for run in [&mut serve, &mut fetch] {
                 run.push(format!("{dash}{word}"));
             }

@@ -23,8 +23,8 @@ pub enum Kernel {
     /// A traffic source. tailback's agent in the guest sends its packets.
     Agent,
     /// Linux does not support the algorithm, so the kernel engine rejects it before boot. (A queue
-    /// that Linux does not support has a `Qdisc` without `kinds` instead, because it must still
-    /// declare its order of packets.)
+    /// that Linux does not support has a `Qdisc` without `kinds` instead, because the `Qdisc` also
+    /// says which packets the queue keeps in order.)
     None,
 }
 

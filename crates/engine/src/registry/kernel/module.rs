@@ -18,8 +18,8 @@ pub struct Module {
     pub parameters: &'static [Parameter],
     /// tailback's own module for options that Linux's module does not support.
     pub stand_in: Option<StandIn>,
-    /// tailback's module whose windows grow with ACKs instead of segments. Otherwise it has the
-    /// kernel's algorithm.
+    /// tailback's module in which the window grows with the number of ACKs, not of acknowledged
+    /// segments. Otherwise the module has the kernel's algorithm.
     pub acks: Option<StandIn>,
     /// Values in `TCP_CC_INFO` that tailback records as time series.
     pub gauges: &'static [Gauge],
@@ -38,14 +38,15 @@ pub struct Parameter {
 
 /// One of tailback's own modules, for options that Linux does not support.
 pub struct StandIn {
-    /// The option because of which the module is needed. Messages name this option.
+    /// The option that requires the module. Messages name this option.
     pub option: &'static str,
     /// Returns whether these options require the module.
     pub needed: fn(&Options) -> bool,
     /// Options that are parameters of this module. tailback sets all of them. `None` if the module
     /// has the same parameters as Linux's module.
     pub parameters: Option<&'static [Parameter]>,
-    /// Parameters that make windows grow with ACKs. `None` if the module does not support this.
+    /// Parameters that make the window grow with the number of ACKs. `None` if the module does not
+    /// support this.
     pub growth_by_acks: Option<&'static str>,
     /// `tcp_congestion_ops.name` of the congestion control in the module.
     pub name: &'static str,
@@ -71,7 +72,8 @@ impl Module {
     }
 
     /// If tailback's module must replace Linux's module for these options, returns tailback's
-    /// module. `acks` means that windows grow with ACKs instead of segments.
+    /// module. `acks` means that the window grows with the number of ACKs, not of acknowledged
+    /// segments.
     pub fn stand_in(&self, options: &Options, acks: bool) -> Option<&StandIn> {
         let for_options = self.stand_in.as_ref().filter(|own| (own.needed)(options));
         for_options.or_else(|| self.acks.as_ref().filter(|_| acks))
@@ -162,7 +164,7 @@ impl Module {
     }
 }
 
-/// Multiplies a fraction by `one`, and rounds the result to a whole number.
+/// Converts a fraction to the module's fixed-point number, in which `one` stands for 1.
 pub fn digits(value: &Value, one: f64) -> Result<u64, (&'static str, &'static str)> {
     match value {
         Value::Float(part) => Ok(libm::round(part * one) as u64),

@@ -31,7 +31,7 @@ pub struct Qdisc {
     pub drops_on_arrival_if: Option<(&'static str, &'static str)>,
     /// Whether the queue drops packets only because its buffer is full.
     pub tail_drop: bool,
-    /// The arguments of tc that keep the queue from splitting packets of joined segments. Empty if
+    /// The arguments of tc that keep the queue from splitting GSO packets into segments. Empty if
     /// the queue never splits packets.
     pub splits_unless: &'static [&'static str],
     /// How to configure the rate. Set if the queue itself shapes traffic to the link's rate.
@@ -59,7 +59,7 @@ pub struct QueueStandIn {
 pub enum Order {
     /// All packets leave in the order of arrival, as in a single queue.
     Arrival,
-    /// [`Order::Arrival`] if this option has this value and no packet has a class of its own,
+    /// [`Order::Arrival`] if this option has this value and all packets are in one traffic class,
     /// otherwise [`Order::Flows`].
     ArrivalIf(&'static str, &'static str),
     /// The packets of each flow leave in the order of arrival.
@@ -85,8 +85,8 @@ pub struct Shaper {
 
 /// The statistics of a kind of qdisc.
 pub struct Xstats {
-    /// The first bytes of the statistics. They are needed if a kind has several structures of
-    /// statistics, which these bytes distinguish.
+    /// The first bytes of the statistics. If a kind has several statistics structures, these bytes
+    /// tell them apart.
     pub tag: &'static [u8],
     /// Byte offsets of the 32-bit counters that count packets marked with CE. `Some(&[])` if the
     /// qdisc does not mark. `None` if the statistics do not show the number of marks.
@@ -96,8 +96,8 @@ pub struct Xstats {
 }
 
 impl Qdisc {
-    /// The defaults for the fields of an entry. They describe a single FIFO queue for all flows,
-    /// without options and not supported by Linux.
+    /// The defaults for the fields of an entry. They describe a queue that Linux does not support:
+    /// a single FIFO queue for all flows, without options.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -435,8 +435,8 @@ pub fn impossible(
 /// written instead.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// Writes nothing. The option exists only in the simulator, and has an effect only together with
-/// another option that is rejected.
+/// Writes nothing. The option exists only in the simulator. It needs no error, because it has no
+/// effect without another option, which is rejected.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)

@@ -145,8 +145,8 @@ mod tests {
             for required in 0..=3 {
                 for room in 0..=ROOM {
                     let Some((fields, kept, size)) = fit(blocks, required, room) else {
-                        // `None` is correct only if the required counters do not fit even next to
-                        // two SACK blocks.
+                        // `None` is correct only if the required counters do not fit even if at
+                        // most two SACK blocks remain.
                         let sack = if blocks > 0 {
                             4 + 8 * blocks.min(2) as u16
                         } else {

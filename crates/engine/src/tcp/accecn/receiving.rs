@@ -43,8 +43,8 @@ pub(in crate::tcp) struct Receiving {
 impl Receiving {
     pub fn new(plan: &TcpPlan) -> Receiving {
         let (option, timestamps) = (plan.accecn_option, plan.timestamps);
-        // Without the option in every segment, Linux predicts the header. It then does not evaluate
-        // the counters.
+        // Unless every segment carries the option, Linux handles most segments by header
+        // prediction. This fast path does not evaluate the counters.
         let slow_path = matches!(option, AccEcnOption::Full | AccEcnOption::Persist);
         Receiving {
             packets: 0,
@@ -111,12 +111,12 @@ impl Receiving {
     }
 
     /// Returns whether a segment that follows the last ACK must be acknowledged at once, because
-    /// marks seem to wait for a report. `before` is the timestamp that the last ACK echoed.
+    /// marks seem to be unreported. `before` is the timestamp that the last ACK echoed.
     ///
     /// In the L4S team's Linux 5.15, each ECN-capable segment raises the number of marks to be
-    /// reported to at least 15 (`tcp_ecn_received_counters`). The receiver sends an ACK if that many
-    /// marks wait. It tests this only if the segment's timestamp is newer than the last one
-    /// (`__tcp_accecn_process`). Linux 7.3 limits the number to at most 15 instead.
+    /// reported to at least 15 (`tcp_ecn_received_counters`). The receiver sends an ACK if that
+    /// many marks are unreported. It tests this only if the segment's timestamp is newer than the
+    /// last one (`__tcp_accecn_process`). Linux 7.3 limits the number to at most 15 instead.
     #[inline]
     pub fn hurries(&self, segment: &Packet, before: Time) -> bool {
         self.counts_all && segment.ecn != Ecn::NotEct && timestamp(segment.sent) > timestamp(before)

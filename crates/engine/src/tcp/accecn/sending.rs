@@ -8,8 +8,9 @@ use crate::packet::Packet;
 /// mean has `STRETCH_DIGITS` fractional bits.
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
-/// If the mean number of segments per ACK exceeds this number, the path thins out ACKs. The sender
-/// then assumes that the CE counter has not wrapped, even if an ACK covers many segments.
+/// If the mean number of segments per ACK exceeds this number, the sender assumes that the path
+/// thins out ACKs. It then also assumes that the CE counter has not wrapped, even if an ACK covers
+/// many segments.
 const THINNED: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]

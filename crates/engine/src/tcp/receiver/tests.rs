@@ -162,8 +162,9 @@ fn acks_are_split_where_sce_marks_begin_and_end() {
             vec![(9, no, no), (10, no, yes)],
         ]
     );
-    // With `SplitDelayed`, the ACK for the packets before a change counts as one of the two
-    // segments that trigger the next ACK. It does not stop the delayed-ACK timer.
+    // With `SplitDelayed`, the first packet after a change counts as acknowledged, so the next ACK
+    // follows two packets later. The ACK for the packets before the change does not stop the
+    // delayed-ACK timer.
     assert_eq!(
         echoes(EcnEcho::Sticky, SceEcho::SplitDelayed, &packets),
         [
@@ -358,8 +359,8 @@ fn a_long_silence_brings_quick_acks() {
 }
 
 /// Linux `tcp_grow_window`: the receiver sends 16 quick ACKs, and one more for each segment that
-/// increases the window of a 64 MiB buffer. There are `2^25 x 34 / 128 / 2896` such segments,
-/// rounded up, because the segment that has just arrived takes space in the buffer.
+/// increases the window of a 64 MiB buffer. The number of such segments is
+/// `2^25 x 34 / 128 / 2896`, rounded up (`growing_segments`).
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     let mut end = End {
@@ -427,8 +428,8 @@ fn joined() -> (End, impl Fn(&mut End, u64, u32, u64) -> Vec<Packet>) {
     (end, send)
 }
 
-/// A packet of several segments is acknowledged at once and by one ACK. One of a single segment is
-/// delayed.
+/// A packet of several segments is acknowledged at once and by one ACK. The ACK of a single segment
+/// is delayed.
 #[test]
 fn joined_segments_get_one_ack() {
     let (mut end, send) = joined();
@@ -439,34 +440,35 @@ fn joined_segments_get_one_ack() {
     assert_eq!(end.receiver.arrived(), 46);
 }
 
-/// A SACK block reports all segments of a packet, and a D-SACK all that are duplicates.
+/// A SACK block reports all segments of a packet, and a D-SACK reports all segments that are
+/// duplicates.
 #[test]
 fn joined_segments_are_one_block() {
     let (mut end, send) = joined();
     let block = |ack: &Packet| (ack.sack[0].offset, ack.sack[0].len);
     let acks = send(&mut end, 20, 10, 1);
     assert_eq!((acks[0].seq, block(&acks[0])), (0, (20, 10)));
-    // A part of these segments again, with new ones behind them.
+    // Send a part of these segments again, with new ones after them.
     let acks = send(&mut end, 25, 10, 2);
     assert!(acks[0].has(flags::DSACK));
     assert_eq!(block(&acks[0]), (25, 5));
     assert_eq!((acks[0].sack[1].offset, acks[0].sack[1].len), (20, 15));
-    // The hole is filled, and with it the packet repeats segments beyond the hole.
+    // The packet fills the hole, and repeats two segments after it.
     let acks = send(&mut end, 0, 22, 3);
     assert_eq!(acks[0].seq, 35);
     let acks = send(&mut end, 30, 5, 4);
     assert!(acks[0].has(flags::DSACK));
     assert_eq!((acks[0].seq, acks[0].sack[0].len), (35, 5));
-    // A packet that begins with duplicates: these are reported, and the rest is taken.
+    // The packet begins with duplicates. The ACK reports these, and acknowledges the rest.
     let acks = send(&mut end, 33, 4, 5);
     assert!(acks[0].has(flags::DSACK));
     assert_eq!((acks[0].seq, acks[0].sack[0].len), (37, 2));
     assert_eq!(end.receiver.arrived(), 37);
 }
 
-/// A packet may repeat segments behind its first one that had arrived out of order. The ACK reports
-/// the first of them and those that follow without a hole (Linux `tcp_data_queue_ofo`,
-/// `tcp_ofo_queue`).
+/// A packet may begin with a new segment and repeat later segments that have already arrived. The
+/// ACK reports the first of these and those that follow it without a hole (Linux
+/// `tcp_data_queue_ofo`, `tcp_ofo_queue`).
 #[test]
 fn covered_segments_are_reported_as_duplicates() {
     let dsack = |ack: &Packet| {
@@ -480,14 +482,14 @@ fn covered_segments_are_reported_as_duplicates() {
     }
     // The packet covers one block and a part of the other.
     assert_eq!(dsack(&send(&mut end, 15, 17, 2)[0]), Some((20, 4)));
-    // So does a packet in order, whether or not it fills the last hole.
+    // The ACK of a packet in order also reports the segments that the packet repeats.
     assert_eq!(dsack(&send(&mut end, 0, 18, 3)[0]), Some((15, 3)));
     assert_eq!(end.receiver.rcv_nxt, 34);
     assert_eq!(dsack(&send(&mut end, 34, 8, 4)[0]), None);
 }
 
-/// A late packet may repeat segments of several blocks. What it holds is in order then, and only
-/// blocks beyond it are still reported.
+/// A late packet may repeat segments of several blocks. The ACK acknowledges all of the packet
+/// cumulatively, so its SACK blocks only cover later segments.
 #[test]
 fn a_packet_that_covers_blocks_ends_them() {
     let (mut end, send) = joined();
