@@ -22,8 +22,9 @@ pub struct Window {
     pub pacing_rate: u64,
     /// If packets are paced: number of segments that may leave together (TSO autosizing).
     pub pacing_burst: u32,
-    /// The smallest number of segments in a burst if TCP joins segments (Linux `min_tso_segs`). If
-    /// this is 0, the congestion control itself sets `pacing_burst` (`tso_segs` of the L4S team).
+    /// The smallest number of segments in a burst if TCP combines segments into larger packets
+    /// (TSO; Linux `min_tso_segs`). If this is 0, the congestion control itself sets `pacing_burst`
+    /// (`tso_segs` of the L4S team).
     pub least_burst: u32,
     /// Whether the initial window is paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
@@ -59,8 +60,8 @@ impl Window {
         }
     }
 
-    /// Returns by how many segments an ACK of `delivered` segments counts for growth. These are all
-    /// of them, or one if growth counts ACKs.
+    /// Returns how many of the `delivered` segments of an ACK count towards growth. If growth
+    /// counts ACKs, an ACK that delivers any segment counts as one.
     #[inline]
     pub fn growth_of(&self, delivered: u32) -> u32 {
         match self.growth {
@@ -99,9 +100,9 @@ impl Window {
     }
 
     /// Linux `tcp_cong_avoid_ai`: increases the window by one segment for every `w` acknowledged
-    /// segments. If `w` has become smaller, the segments that were counted before first increase
-    /// the window by at most one segment. Linux 3.2 needed one more ACK for each increase. So the
-    /// window grew by one segment for every `w + 1` ACKs.
+    /// segments. If `w` has become smaller, `cwnd_cnt` may have reached it already. The window then
+    /// grows by one segment, and `cwnd_cnt` restarts at 0. Linux 3.2 needed one more ACK for each
+    /// increase. So the window grew by one segment for every `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

@@ -1,6 +1,6 @@
-//! Checks the windows that a plugin's congestion control sets. So a bug in a plugin does not lead
-//! to wrong results without an error. A window of 0 stops the run with an error. If a hook never
-//! returns, [`Whereabouts`] shows which hook this is.
+//! Checks the windows that a plugin's congestion control sets. Otherwise, a bug in a plugin could
+//! lead to wrong results without an error message. A window of 0 stops the run with an error. If a
+//! hook never returns, [`Whereabouts`] shows which hook this is.
 //!
 
 use super::installed;

@@ -45,8 +45,8 @@ pub trait Impairment: Send {
         None
     }
 
-    /// Returns when a packet will be released even if no other packet arrives. Returns
-    /// [`Time::NEVER`] while no packet is held.
+    /// Returns the time at which the impairment releases a held packet, even if no other packet
+    /// arrives. Returns [`Time::NEVER`] while no packet is held.
     fn deadline(&self) -> Time {
         Time::NEVER
     }
@@ -125,8 +125,8 @@ impl Discipline {
 pub struct Netem {
     /// The queue discipline.
     pub discipline: Discipline,
-    /// A list of times. Each has the arguments that apply from this time on. The first time is 0.
-    /// The list is empty if netem is not needed.
+    /// The queue discipline's arguments, each with the time from which they apply. The first time
+    /// is 0. The list is empty if netem is not needed.
     pub words: Vec<(Time, String)>,
     /// Whether netem draws random numbers and therefore needs a seed.
     pub random: bool,

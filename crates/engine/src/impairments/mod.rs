@@ -24,8 +24,8 @@
 //! - After the last impairment, packets wait in a buffer. They leave this buffer in the order of
 //!   time and not in the order of arrival (`network/impaired/pen.rs`). So every impairment may
 //!   reorder packets. Impairments that can also keep packets in order have the option `keep_order`.
-//! - If a link has no impairments, they cost almost no computation. For each packet, the simulator
-//!   then tests only one flag. The same flag also covers the link's own `loss`.
+//! - A link without impairments costs almost no additional computation. For each packet, the
+//!   simulator then tests only one flag. The same flag also covers the link's own `loss`.
 //! - [`Build::netem`] returns the arguments for Linux, or the reason why Linux does not support the
 //!   impairment. The guest creates one netem for each impairment, in the same order
 //!   (`guest/src/map/impairments.rs`). If netem does not support an impairment, one of tailback's

@@ -120,7 +120,7 @@ pub enum KeyKind {
     Ready,
     /// A date, with or without a time.
     Date,
-    /// The numbers of packets to mark and of packets to drop.
+    /// Which packets to mark and which to drop, by their position in the order of arrival.
     Schedule,
     /// The burst of a shaper: a number of bytes, or "tc" for the value that tc computes.
     Burst,

@@ -22,8 +22,8 @@ const CUT: f64 = 3.0;
 /// The smallest tail probability that is used, so that no delay is infinite.
 const LEAST_TAIL: f64 = 1e-16;
 
-/// How often a packet collides on a busy Wi-Fi channel on average, if it collides at all. The next
-/// constant is the time per collision, in ms.
+/// Average number of collisions per colliding packet on a busy Wi-Fi channel. The next constant is
+/// the time per collision, in ms.
 const COLLISIONS: f64 = 12.0;
 const COLLISION_MS: f64 = 7.5;
 
