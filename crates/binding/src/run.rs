@@ -34,8 +34,8 @@ impl Store {
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a sentence that describes the damage and
-    /// names the new path, or `None` if the run is intact. `found` describes damage that the caller
-    /// has found and the hashes do not show.
+    /// names the new path, or `None` if the run is intact. If the caller has found damage that the
+    /// hashes do not show, `found` describes it.
     #[pyo3(signature = (run_id, found = None))]
     fn set_aside(
         &self,
@@ -111,8 +111,8 @@ impl Control {
     }
 }
 
-/// Makes panics outside of runs store their message instead of printing it. Programs that report
-/// panics themselves use this.
+/// Makes tailback store the message of a panic outside of a run, instead of printing it. Programs
+/// that report panics themselves use this.
 #[pyfunction]
 pub fn keep_panics() {
     panics::keep_all();

@@ -51,8 +51,8 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     proptest::collection::vec(op, 1..400)
 }
 
-/// Returns a random value that is valid for an option. Small values are more likely, because they
-/// make queues drop packets.
+/// Returns a random value that is valid for an option. Small values are drawn more often than large
+/// ones, so that queues drop packets more often.
 fn random_value(opt: &Opt, rng: &mut Stream) -> Value {
     match random_value_of(opt.kind, rng) {
         // Raise the periods of timers to at least 600 us, because shorter periods only make the
@@ -127,7 +127,8 @@ fn random_options(opts: &'static [Opt], rng: &mut Stream) -> Options {
     options
 }
 
-/// Returns random options that are valid in combination, or the defaults.
+/// Returns random options that are valid together. For every fourth seed, or if none are found,
+/// returns the defaults.
 fn some_options(entry: &Entry<Build>, seed: u64) -> Options {
     let mut rng = Stream::new(seed, entry.name, "options");
     if seed.is_multiple_of(4) {

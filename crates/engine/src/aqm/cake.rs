@@ -299,8 +299,9 @@ struct Tin {
     flows: Flows,
     params: Params,
     per_byte: PerByte,
-    /// The time up to which the tin has used its share of the rate, in ns. Each packet that is sent
-    /// advances this time by the packet's transmission time at the tin's share of the rate.
+    /// The tin's virtual clock, in ns. While it is ahead of the current time, the tin is above its
+    /// share of the rate. Each packet that is sent advances this clock by the packet's transmission
+    /// time at the tin's share.
     next: i64,
     backlog: u64,
 }

@@ -37,9 +37,9 @@ const INVERSE_ROOTS: [u32; 16] = [
     1_108_955_788,
 ];
 
-/// When the first signal (mark or drop) follows after the sojourn time has risen above the target.
-/// This setting applies if the sojourn time has never been above the target, or not for a long
-/// time.
+/// When Cobalt gives the first signal (mark or drop) after the sojourn time has risen above the
+/// target. This setting applies if the sojourn time has never been above the target, or not for a
+/// long time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, 1/sqrt(count) begins at 0, and a timer in the past is set to the current time.
@@ -83,7 +83,7 @@ pub struct Cobalt {
 pub struct Verdict {
     pub mark: bool,
     /// Why Cobalt wants to drop the packet, or `None`. If the packet is the only one in its queue,
-    /// Cake delivers it in spite of this.
+    /// Cake nevertheless delivers it.
     pub drop: Option<Cause>,
     /// Whether the sojourn time is above the target, as CoDel defines it.
     pub over: bool,

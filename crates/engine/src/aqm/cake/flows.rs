@@ -20,7 +20,8 @@ use crate::ring::Ring;
 pub const QUEUES: usize = 1024;
 /// Associativity of the hash table. The hash of a flow selects a set of this many queues.
 const WAYS: usize = 8;
-/// Upper limit of the number of rounds in which a queue is skipped.
+/// The number of rounds for which there are lists. A queue gets the bytes of fewer rounds than this
+/// at once.
 const ROUNDS: usize = 256;
 const MOST_ROUNDS: u8 = (ROUNDS - 1) as u8;
 /// If a host has more bulk queues than this number, its queues get the bytes of several rounds in
@@ -132,7 +133,7 @@ pub enum List {
     New,
     /// Empty queues whose AQM state decays.
     Decaying,
-    /// Bulk queues that wait for the current round.
+    /// Bulk queues that wait for this round.
     Old(u8),
 }
 
@@ -377,7 +378,7 @@ impl Flows {
         self.turns[index % QUEUES].deficit -= bytes as i32;
     }
 
-    /// Returns the next queue that may send. With `decaying`, one decaying queue comes first.
+    /// Returns the next queue that may send. If `decaying` is true, one decaying queue comes first.
     /// Sparse queues come next, and bulk queues last.
     #[inline]
     pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
@@ -412,8 +413,9 @@ impl Flows {
         }
     }
 
-    /// Gives bytes to the first queues of a round that have none left, and moves these queues to
-    /// later rounds. Returns the first queue that has bytes left, or `None` if all queues have moved.
+    /// While the first queue of a round has no bytes left, gives it new bytes and moves it to a
+    /// later round. Returns the first queue that has bytes left, or `None` if all queues have
+    /// moved.
     #[inline]
     fn pass(&mut self, round: u8) -> Option<usize> {
         let (isolation, quantum) = (self.isolation, self.quantum);
@@ -686,8 +688,8 @@ impl Grant {
     }
 
     /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
-    /// of all rounds until it can send a packet. Adds 16 random bits as dither. Returns the number
-    /// of rounds for which the queue has got bytes.
+    /// of as many rounds as it needs to send a packet. Adds 16 random bits as dither. Returns the
+    /// number of rounds for which the queue has got bytes.
     #[inline]
     fn refill(&self, deficit: &mut i32, bits: u32) -> u8 {
         let rounds = match self.rounds {

@@ -183,7 +183,8 @@ impl Vars {
     }
 
     /// Handles a packet in [`Vars::dequeue`] that may have to be dropped or marked. `dequeue` calls
-    /// this separate function at its end. So it need not save registers for other packets.
+    /// this separate function at its end, so that `dequeue` need not save registers for packets
+    /// that CoDel leaves alone.
     #[inline(never)]
     fn treat(
         &mut self,

@@ -3,9 +3,9 @@
 //!
 //! A packet is marked with the ramp's probability or with the coupled probability k p, whichever is
 //! larger. To space marks evenly, the ramp adds up the probabilities of successive packets. Each
-//! time the sum reaches 1, a packet is marked (`recur`). The ramp does not mark a packet after
-//! which L is empty. The coupling does not mark while both queues together hold less than two
-//! frames. Linux does the same. In overload, packets are handled as without the ramp.
+//! time the sum reaches 1, a packet is marked (`recur`). The ramp does not mark the last packet in
+//! L. The coupling does not mark while both queues together hold less than two frames. Linux does
+//! the same. In overload, packets are handled as without the ramp.
 
 use tailback_record::Cause;
 

@@ -6,10 +6,10 @@
 //! kernel hashes addresses and ports with a key that it draws at boot. It computes the bucket from
 //! the hash by a multiplication. In tailback, the hash combines three values: the number of the
 //! flow, its direction, and a key from the queue's random stream. So if there are n buckets, two
-//! flows share a bucket with probability 1/n. The seed of the run decides which flows do. In
-//! tailback the hash of a connection never changes, as in a router. In contrast, on the sender's
-//! own host Linux gives a flow a new hash after a timeout. (This is `net.core.txrehash`, which the
-//! kernel engine turns off.)
+//! flows share a bucket with probability 1/n. The seed of the run decides which flows share a
+//! bucket. In tailback the hash of a connection never changes, as in a router. In contrast, on the
+//! sender's own host Linux gives a flow a new hash after a timeout. (This is `net.core.txrehash`,
+//! which the kernel engine turns off.)
 
 use super::Backlog;
 use super::backlogs::Backlogs;
