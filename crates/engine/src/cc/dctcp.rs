@@ -1,7 +1,7 @@
-//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: the kernels
-//! of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the modifications
-//! (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the Internet"
-//! (2014). Below, "the paper" means this publication.
+//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: those of
+//! the kernels of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the
+//! modifications (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the
+//! Internet" (2014). Below, "the paper" means this publication.
 //!
 //! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round trip.

@@ -1,8 +1,8 @@
 //! A macro that forwards every hook of a congestion control to another congestion control.
 
 /// Implements the hooks of [`crate::cc::CongestionControl`]. Each hook calls the same hook of the
-/// congestion control in a field. After `except`, list the hooks that you implement yourself,
-/// separated by commas.
+/// congestion control that the given field contains. After `except`, list the hooks that you
+/// implement yourself, separated by commas.
 ///
 /// ```ignore
 /// struct Gentler {

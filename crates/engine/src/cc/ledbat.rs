@@ -170,8 +170,8 @@ struct Ledbat {
     delay: Option<Time>,
     flight: u32,
     /// The change of the window that is still to be applied, multiplied by the window. Each
-    /// acknowledged segment adds a product: the gain times the relative distance of the delay from
-    /// the target. This value is negative if the window must shrink.
+    /// acknowledged segment adds `gain` * `off_target`, where `off_target` is (target - delay) /
+    /// target. This value is negative if the window must shrink.
     credit: f64,
 }
 
@@ -233,7 +233,7 @@ mod tests {
         host
     }
 
-    /// Returns the windows after rounds with this queueing delay, in ms.
+    /// Returns the window after each of several rounds with a queueing delay of `queueing_ms`.
     fn windows(host: &mut Host, queueing_ms: u64, rounds: usize) -> Vec<u32> {
         host.rtt = BASE + Time::from_ms(queueing_ms);
         let mut windows = Vec::new();

@@ -343,7 +343,7 @@ pub struct Prague {
     /// The change of the window that is still to be applied, in 2^-20 segments. Each ACK changes
     /// the window by at most one segment.
     carry: i64,
-    /// By how much a whole window of unmarked segments increases the window, in 2^-20 segments.
+    /// Growth of the window after a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,
     /// The value of `carry` before the last loss.
     loss_carry: i64,

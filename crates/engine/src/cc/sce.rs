@@ -122,7 +122,7 @@ pub(super) struct Sce<R> {
     cnt: i64,
     /// The window at the last ESCE or reduction, or the largest window since then, in segments.
     loss_cwnd: u32,
-    /// For how many more ACKs SCE counts as recent.
+    /// Number of further ACKs for which the last ACK with ESCE counts as recent.
     recent_sce: u32,
     /// The first unacknowledged segment after the previous ACK.
     prior_una: u64,
@@ -522,8 +522,8 @@ mod tests {
         assert!(count(&h) > -2 * 1448);
     }
 
-    /// Compares the window after each round with recorded values. In every fourth round, some
-    /// segments are marked. Their number is the number of the round.
+    /// Compares the window after each round with recorded values. In every fourth round, segments
+    /// are marked: 4 in round 4, 8 in round 8, and so on.
     #[test]
     fn rounds() {
         let quirk = ("unit_quirk", Value::Int(536));

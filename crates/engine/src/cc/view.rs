@@ -189,7 +189,7 @@ pub struct RateSample {
     pub app_limited: bool,
     /// Whether this ACK acknowledges the retransmission of the last tail loss probe.
     pub probe_acked: bool,
-    /// When the last ACK arrived that delivered segments.
+    /// When the last ACK that delivered segments arrived.
     pub delivered_at: Time,
     /// Number of segments that have been found lost since the connection began.
     pub lost_total: u64,

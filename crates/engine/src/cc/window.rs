@@ -87,7 +87,7 @@ impl Window {
     }
 
     /// Linux `tcp_slow_start`: increases the window up to ssthresh. Returns how many of the `acked`
-    /// segments remain.
+    /// segments are left for congestion avoidance.
     #[inline]
     pub fn slow_start(&mut self, acked: u32) -> u32 {
         let cwnd = (self.cwnd + acked).min(match self.growth {

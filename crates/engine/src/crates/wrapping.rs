@@ -1,5 +1,5 @@
-//! A plugin's congestion control may wrap one of tailback's congestion controls. Finds the hooks
-//! that the wrapper does not forward.
+//! Finds the hooks that a plugin's congestion control does not forward, if it wraps one of
+//! tailback's congestion controls.
 //!
 //! If a wrapper does not implement a hook, the trait's default implementation runs instead. Most
 //! defaults do nothing. The wrapped congestion control then does not learn of ACKs or losses. The

@@ -366,7 +366,7 @@ impl Key {
         }
     }
 
-    /// Parses a default or a limit. Declarations write both as in a file.
+    /// Parses a default or a limit. Both are written as in a scenario file.
     ///
     /// # Panics
     /// Panics if the text does not match the key's kind, which is a bug in the declaration.

@@ -32,7 +32,7 @@ fn levelled(k: u64, now: u64, share: u64) -> (Option<u64>, u64, f64) {
 #[test]
 fn below_the_inflection_point_the_time_that_is_left_shrinks() {
     // The inflection point is at 20,480 ticks = 20 s. At 4 s, the inflection point is 16 s ahead.
-    // This time shrinks to 8/10.
+    // SCE shrinks these 16 s to 8/10.
     let (start, k, moved) = levelled(20_480, 4_000, 2);
     assert_eq!((start, k), (Some(4_000), 16_384 * 8 / 10));
     let lower = rise_by_hand(16.0) - rise_by_hand(12.8);

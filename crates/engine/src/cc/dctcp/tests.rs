@@ -244,8 +244,9 @@ fn ways_down() {
 
 #[test]
 fn growth_during_the_reduction() {
-    // alpha is 0, so the window does not change. The patch resets the count of acknowledged
-    // segments, and does not count segments in CWR. With modification (b), it continues to count.
+    // alpha is 0, so the window does not change. At the mark, the patch resets the count of
+    // acknowledged segments, and it does not count segments during CWR. With modification (b), it
+    // continues to count.
     let mut set = vec![word("version", "patch-2012")];
     let count = |set: &[_]| {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));

@@ -55,7 +55,7 @@ pub(super) struct Prague {
     /// How many rounds pass before the scaling begins.
     transition: u64,
     mode: Mode,
-    /// The pacing rate swings up and down by this many 128ths.
+    /// The pacing rate swings up and down by this many 128ths of the rate.
     swing: u64,
     /// Whether the first segments of the connection are paced.
     pace_iw: bool,
@@ -68,7 +68,7 @@ pub(super) struct Prague {
     alpha: Alpha,
     /// When marks last reduced the window and the rate.
     cwr_stamp: Time,
-    /// By how much a whole window of unmarked segments increases the window, in 2^-20 segments.
+    /// Growth of the window after a whole window of unmarked segments, in 2^-20 segments.
     increase: u64,
     /// The window including its fractional part, in 2^-20 segments.
     fraction: u64,

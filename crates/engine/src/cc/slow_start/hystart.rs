@@ -9,7 +9,7 @@ use crate::units::Time;
 
 /// HyStart ends slow start only if the window has at least this many segments.
 const HYSTART_LOW_WINDOW: u32 = 16;
-/// How many RTT samples of a round the detection of a rise needs.
+/// Number of RTT samples in a round that are needed to detect a rise.
 const HYSTART_MIN_SAMPLES: u8 = 8;
 /// ACKs belong to one train if the time between them is at most this, in us.
 const HYSTART_ACK_DELTA: u64 = 2_000;

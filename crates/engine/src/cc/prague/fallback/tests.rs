@@ -3,8 +3,8 @@
 use super::*;
 use crate::cc::view::{Conn, Flight};
 
-/// Returns the lower limit of alpha after 200 updates. In each update there are 64 RTTs, in us.
-/// They alternate between `base` + `queue` + `swing` and `base` + `queue` - `swing`.
+/// Returns the lower limit of alpha after 200 updates. Before each update, 64 RTTs are measured.
+/// They alternate between `base` + `queue` + `swing` and `base` + `queue` - `swing` (in us).
 fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> f64 {
     let mut fallback = Fallback::new(bits, unscaled);
     fallback.begin(Time::from_us(base));

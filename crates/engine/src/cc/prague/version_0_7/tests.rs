@@ -1,5 +1,5 @@
-//! Tests how window, rate and alpha change in version 0.7. The tests compute the rate from the
-//! pacing rate.
+//! Tests how window, rate and alpha change in version 0.7. The tests infer the sender's rate from
+//! its pacing rate.
 
 use crate::cc::prague::ENTRY;
 use crate::cc::testing::{Host, options};
@@ -27,7 +27,7 @@ fn scaled(cwnd: u32, rtt: Time, set: &[(&'static str, Value)]) -> Host {
     host(cwnd, rtt, &[&SCALED, set].concat())
 }
 
-/// Returns a sender whose rate replaces the window, because it has seen a mark.
+/// Returns a sender that adapts the rate instead of the window, because it has seen a mark.
 fn by_rate(cwnd: u32, rtt: Time, swing: i64) -> Host {
     let mut host = scaled(
         cwnd,
@@ -232,7 +232,7 @@ fn pacing_by_packets() {
 }
 
 /// After each update of alpha, the pacing rate is 4/128 higher for half a virtual RTT. After that,
-/// it is 4/128 lower. The mean of the pacing rate over time is the rate.
+/// it is 4/128 lower. Averaged over time, the pacing rate equals the rate.
 #[test]
 fn the_pacing_rate_swings_by_three_percent() {
     let mut host = by_rate(100, Time::from_ms(5), 4);
