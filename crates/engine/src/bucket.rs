@@ -20,8 +20,8 @@ use crate::units::{Bytes, Rate, Time};
 
 /// Returns the burst that tc (`q_htb.c`) computes for a class without a configured burst. This
 /// burst is 1600 bytes plus the rate divided by the kernel's timer frequency. With high-resolution
-/// timers, `/proc/net/psched` reports a frequency of 1 GHz. The rate divided by 1 GHz is then less
-/// than one byte below 8 Gbit/s, so tc adds nothing.
+/// timers, `/proc/net/psched` reports a frequency of 1 GHz. If the rate is then below 8 Gbit/s, the
+/// quotient is less than one byte, so tc adds nothing.
 pub fn tc_burst(rate: Rate) -> Bytes {
     const MTU: u64 = 1_600;
     const HZ: u64 = 1_000_000_000;

@@ -26,8 +26,8 @@ pub mod wred;
 pub use sink::{Lost, Sink};
 pub use tailback_record::Cause;
 
-/// Name of the option of a queue that splits packets of joined segments. The link splits them, in
-/// front of the queue.
+/// Name of the queue option with which the link splits packets of joined segments (GSO) before it
+/// passes them to the queue.
 pub const SPLITS: &str = "split_gso";
 
 /// The result of [`Queue::dequeue`].
@@ -152,8 +152,8 @@ pub struct Setting {
     pub now: Time,
 }
 
-/// A limit of a queue was lowered. Dequeues and drops packets while the queue is above the new
-/// limit. In Linux, disciplines that have a queue for each flow also drop packets by dequeuing
+/// Dequeues and drops packets while the queue is above its limit. Called after a limit has been
+/// lowered. In Linux, disciplines that have a queue for each flow also drop packets by dequeuing
 /// them. All other disciplines drop packets directly from the head ([`fifo::Packets::shrink`]).
 fn shrink<Q: Queue>(queue: &mut Q, now: Time, sink: &mut Sink, above: impl Fn(&Q) -> bool) {
     let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -201,7 +201,7 @@ pub fn changeable(name: &str, options: &Options) -> &'static [&'static str] {
     (entry.build)(options, context).changeable()
 }
 
-/// Returns how the kernel engine configures the queue discipline with this name by tc.
+/// Returns how the kernel engine uses tc to configure the queue discipline with this name.
 pub fn face(kind: &str) -> Option<&'static Qdisc> {
     let mut faces = TABLE
         .entries()

@@ -106,7 +106,8 @@ impl Pi2 {
             packets: Packets::default(),
             limit: Limit::of(options.get("limit")),
             params: Params {
-                // Without coupling, p never exceeds its limit of 1.
+                // If no packets count as scalable, k is 1. So k p never exceeds 1, and the rule for
+                // overload never applies.
                 k: match options.word("scalable") {
                     "none" => 1,
                     _ => options.int("coupling_factor").unsigned_abs(),

@@ -393,7 +393,8 @@ pub struct Store {
     packet_time: Option<f64>,
     /// When the link first found the queue empty. `None` if the queue is not idle.
     idle_since: Option<Time>,
-    /// Nominal rate of the link. If `bandwidth` is not set, `packet_time` is computed from it.
+    /// Nominal rate of the link. Without the option `bandwidth`, `packet_time` is computed from
+    /// this rate.
     nominal: Rate,
 }
 
@@ -474,8 +475,8 @@ impl Store {
     }
 
     /// Moves the next packet to `next`. If the queue is empty, starts an idle time, unless an idle
-    /// time is running. (The link requests a packet only after it has sent the previous one. So its
-    /// transmission time is not part of the idle time.)
+    /// time is running. (The link requests a packet only after it has sent the previous one. So the
+    /// transmission time of that packet is not part of the idle time.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);

@@ -1,6 +1,6 @@
 //! SCE marks (Some Congestion Experienced). A mark changes ECT(0) to ECT(1). The probability of a
-//! mark rises linearly with the sojourn time. This function is called the ramp. Cake also uses this
-//! ramp. This file also adds SCE marking to CoDel.
+//! mark rises linearly with the sojourn time, along a line that is called the ramp. Cake also uses
+//! this ramp. This file also adds SCE marking to CoDel.
 //!
 //! Neither Linux nor the SCE reference code has such a ramp in codel or fq_codel. The ramp here is
 //! the one of Cake in the reference code, but with CoDel's target instead of Cobalt's. A packet is
@@ -42,7 +42,8 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
 pub enum Ramp {
     /// The queue sets no SCE marks.
     Off,
-    /// The probability of a mark at the target. It is 1 for `"on"`, and 1/N for a divisor N.
+    /// The probability of a mark at the target. It is 1 for `"on"`, and 1/N if Cake's option `sce`
+    /// is a number N.
     Knee(f64),
     /// The probability of a mark rises from 0 at the target. It reaches 1 when the sojourn time
     /// exceeds the target by this multiple of the target.

@@ -25,13 +25,13 @@ pub struct Sink {
     /// From here on, flow numbers belong to connections. Later connections reuse the flow numbers
     /// of earlier ones.
     first_slot: u32,
-    /// The flow number of each packet of a connection that was dropped since the last
-    /// [`Sink::take_gone`].
+    /// The flow numbers of connections whose packets were dropped since the last
+    /// [`Sink::take_gone`], one for each packet.
     gone: Vec<u32>,
     /// Packets of `[[programs]]` entries that were dropped since the last [`Sink::take_lost`].
     lost: Vec<Lost>,
-    /// For each flow number: by how many packets the link has increased the number of packets since
-    /// the last [`Sink::take_split`], because it split packets of joined segments. Empty if the link
+    /// For each flow number: how many packets splitting has added since the last
+    /// [`Sink::take_split`]. The link splits packets of joined segments (GSO). Empty if the link
     /// splits no packets.
     split: Vec<u64>,
 }
@@ -127,13 +127,15 @@ impl Sink {
         std::mem::take(&mut self.gone)
     }
 
-    /// Uses the memory of a list that [`Sink::take_gone`] has returned for the next records.
+    /// Reuses the memory of a list that came from [`Sink::take_gone`], so that the next records
+    /// need no allocation.
     pub fn reuse_gone(&mut self, mut gone: Vec<u32>) {
         gone.clear();
         self.gone = gone;
     }
 
-    /// Starts to record every packet. `link` is the number by which the records denote this link.
+    /// Starts to record every packet. `link` is the number that identifies this link in the
+    /// records.
     pub fn record_packets(&mut self, link: u32) {
         let packets = Vec::new();
         self.capture = Some(Box::new(Capture { link, packets }));
@@ -242,7 +244,7 @@ impl Sink {
         self.service = Some((packet.len, from, to));
     }
 
-    /// The rate of the link has changed. Changes the end of the transmission that is in progress.
+    /// Changes the end of the transmission in progress, because the rate of the link has changed.
     pub fn change_end(&mut self, to: Time) {
         if let Some((_, _, end)) = &mut self.service {
             *end = to;

@@ -9,10 +9,10 @@
 //!
 //! Only pipes can belong to several parts. A pipe has the same number in all of its parts. If two
 //! packets leave a pipe at the same time, they leave in the order in which they entered it. This
-//! order is also the order of the events that the packets cause. A [`Key`] stores the data by which
-//! this order is decided. The key holds the last component that has sent the packet and is not a
-//! pipe. It also holds the last few pipes that the packet has passed since then, and a hash of all
-//! these pipes.
+//! order is also the order of the events that the packets cause. A [`Key`] describes the packet's
+//! path, from which this order follows. The key holds the last component that has sent the packet
+//! and is not a pipe. It also holds the last few pipes that the packet has passed since then, and a
+//! hash of all these pipes.
 
 use std::cmp::Ordering;
 
@@ -28,8 +28,9 @@ pub(crate) struct Key {
     /// the pipe. Then the same kind of number for each of the two previous events on the packet's
     /// path. If a number repeats, it is stored once, with a count.
     recent: [(Component, u32); 3],
-    /// The last component that is not a pipe. Also which packet this is among the packets that the
-    /// component sent, counted from 0. All packets that an event sends are sent in the same part.
+    /// The last component that sent the packet and is not a pipe, and the packet's position among
+    /// the packets that this component sent (1 is the first). All packets that an event sends are
+    /// sent in the same part.
     start: (Component, u32),
     /// Hash of all pipes after `start`.
     pipes: u64,

@@ -49,7 +49,7 @@ struct Tcp {
     scale: u8,
 }
 
-/// Returns the conversation for each number that packets can carry.
+/// Returns the conversation for each flow number ([`Packet::flow`]).
 pub fn conversations(plan: &Plan) -> Vec<Conversation> {
     let flow = |f: &FlowPlan| (f.rtt, Some(Tcp::of(&f.tcp, &f.cc, f.bytes, f.ecn)));
     let source = |t: &TrafficPlan| {
@@ -94,8 +94,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
         .collect()
 }
 
-/// Returns the address of an end. If one address does not have enough groups or ports, uses more
-/// addresses.
+/// Returns the address of one end of a flow. A group above 255 changes the second byte of the
+/// address. A flow number of [`PORTS`] or more changes the last byte.
 fn host(side: u8, group: u32, number: u32) -> Host {
     let (net, subnet) = ((group >> 8) as u8, group as u8);
     let last = (number / PORTS) as u8 + 1;
@@ -159,8 +159,8 @@ impl Tcp {
         // Write those options that fit into the frame length of the scenario. If bytes are left
         // after headers and payload, they become an Ethernet trailer.
         let fixed = frame::ETHERNET + frame::IPV4 + frame::TCP;
-        // The frame length of joined segments contains the headers of each, but the captured packet
-        // has one header.
+        // The length of a packet of joined segments (GSO) includes headers for each segment, but
+        // the captured packet has only one set of headers.
         let headers = u32::from(packet.len - packet.payload) / packet.segments();
         let room = (headers as usize).saturating_sub(fixed);
         let mut options = Options::new(room);

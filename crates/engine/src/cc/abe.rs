@@ -248,13 +248,13 @@ impl Backoff {
         }
     }
 
-    /// Does what `cwr_begin` does with `abe = "freebsd"`.
+    /// With `abe = "freebsd"`, the congestion controls call this function from their `cwr_begin`.
     pub fn cwr_begin(&self, window: &mut Window) {
         window.cwnd = window.ssthresh.min(window.cwnd);
         window.cwnd_cnt = 0;
     }
 
-    /// Does what `loss_in_cwr` does with `abe = "freebsd"`.
+    /// With `abe = "freebsd"`, the congestion controls call this function from their `loss_in_cwr`.
     pub fn loss_in_cwr(&self, window: &mut Window) {
         if self.further && self.ecn > 0 {
             let left = u64::from(window.ssthresh) * u64::from(self.loss) / u64::from(self.ecn);

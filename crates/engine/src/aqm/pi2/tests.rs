@@ -1,4 +1,4 @@
-//! Tests that the controller works as before after a limit was lowered.
+//! Tests that lowering the limit does not change the state of the controller.
 
 use super::*;
 use crate::registry::{Value, complete_defaults};

@@ -108,8 +108,8 @@ pub struct Vars {
     /// When a packet was last dequeued, in ticks. With `estimate`, when the current measurement of
     /// the departure rate began.
     pub(super) dq_tstamp: Option<u64>,
-    /// How many bytes have been dequeued since this measurement began. `None` between two
-    /// measurements.
+    /// How many bytes have been dequeued during the current measurement of the departure rate.
+    /// `None` if no measurement is in progress.
     pub(super) dq_count: Option<u64>,
     /// The departure rate, in bytes per 256 ticks. It is 0 while the rate is unknown.
     pub(super) avg_dq_rate: u64,

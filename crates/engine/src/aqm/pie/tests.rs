@@ -67,8 +67,8 @@ fn defaults_of_both_versions() {
     assert_eq!(errors[0].option, "dq_rate_estimator");
 }
 
-/// RFC 8033 section 4.2. Each row has the upper limit of a range of the probability, and the
-/// divisor in this range.
+/// RFC 8033 section 4.2. Each row has a probability from one range of the RFC's table, and the
+/// divisor of the gains in this range.
 const TABLE: [(f64, f64); 7] = [
     (0.5e-6, 2_048.0),
     (0.5e-5, 512.0),
@@ -161,8 +161,8 @@ fn without_delay_the_probability_decays() {
     // are queued.
     assert!((after(100) - 0.32).abs() < 1e-12);
 
-    // In linux-3.14, the probability decays by 2 %. If the probability is at most 1.02 %, the
-    // product fits into 32 bits.
+    // In linux-3.14, the probability is multiplied by 98 and divided by 100. The product fits into
+    // 32 bits only if the probability is at most 1.02 %.
     let p = params(&[
         ("alpha", Value::Int(0)),
         ("beta", Value::Int(0)),

@@ -100,7 +100,8 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
         );
         return words.refuse(option, message, "another weight, or min above avpkt");
     };
-    // In the kernel, the average is a 32-bit number. Wlog of these bits are the fraction.
+    // In the kernel, the average is a 32-bit number. Its lowest bits, Wlog in number, hold the
+    // fraction.
     if 64 - max.leading_zeros() + wlog >= 32 {
         let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
         words.refuse("max", "it does not fit into the kernel's average", most);

@@ -2,8 +2,8 @@
 //! text.
 //!
 //! The module gets probabilities and weights as 32-bit fractions. It gets sizes with their unit.
-//! The module also gets the transmission time of one packet in picoseconds, by which it measures
-//! idle times.
+//! The module measures idle times in packet transmission times. So it also gets the transmission
+//! time of one packet, in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
