@@ -14,9 +14,9 @@
 //! - At the end of a round trip, BBR first restarts the measurement of delivered data and delivery
 //!   rate, and then changes the phase. Version 3 changes the phase first.
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
-//!   the share of marks exceeds `ecn_threshold` in each of its samples. The bound rises when a
-//!   bandwidth sample exceeds it. When marking ends, version 3 starts a probe early, but version 2
-//!   does not.
+//!   the share of marks reaches `ecn_threshold` in each of the probe's samples. The bound rises
+//!   when a bandwidth sample exceeds it. When marking ends, version 3 starts a probe early, but
+//!   version 2 does not.
 //! - BBR ignores a loss that a tail loss probe has repaired.
 //!
 //! With `version = "l4s"`, BBR follows `tcp_bbr2.c` of the L4S team's Linux 5.15

@@ -42,8 +42,8 @@ pub enum EcnNeed {
     /// support ECN.
     #[default]
     Optional,
-    /// Every packet must be ECN-capable. The receiver must echo each packet as in DCTCP (RFC 8257
-    /// section 3.2), or in a variant of this echo.
+    /// Every packet must be ECN-capable. The receiver must echo the CE mark of each packet as in
+    /// DCTCP (RFC 8257 section 3.2), or in a variant of this echo.
     Dctcp(CeEcho),
     /// Every packet must have ECT(1), and the connection must use Accurate ECN (RFC 9768). If the
     /// other end does not support Accurate ECN, the connection does not use ECN. The stack then
@@ -129,8 +129,8 @@ pub trait CongestionControl: Send {
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Increases the window. In Open, Disorder and Loss, the stack calls this hook for each ACK
-    /// that acknowledges data. `acked` is the number of segments by which growth is computed (see
-    /// [`crate::plan::Growth`]).
+    /// that acknowledges data. `acked` is the number of segments from which the growth is computed
+    /// (see [`crate::plan::Growth`]).
     fn cong_avoid(&mut self, view: View<'_>, window: &mut Window, acked: u32);
 
     /// Called for each ACK after the stack has processed it (only with [`Control::Window`]).
@@ -143,14 +143,15 @@ pub trait CongestionControl: Send {
         default_of(Hook::OnLost);
     }
 
-    /// The stack calls this hook for each ACK. It has updated `flight`, `delivered` and
-    /// `delivered_ce` before (as Linux does since 6.16), and detects losses afterwards.
+    /// The stack calls this hook for each ACK. Before the call, the stack updates `flight`,
+    /// `delivered` and `delivered_ce` (as Linux does since 6.16). After the call, it detects
+    /// losses.
     fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::InAckEvent);
     }
 
-    /// The stack calls this hook for each ACK that delivers segments. It has measured the RTT
-    /// before, and changes the window afterwards.
+    /// The stack calls this hook for each ACK that delivers segments. Before the call, the stack
+    /// measures the RTT. After the call, it changes the window.
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::PktsAcked);
     }

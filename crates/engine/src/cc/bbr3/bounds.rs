@@ -11,10 +11,10 @@ pub(super) const NO_BOUND: u32 = u32::MAX;
 /// Losses and marks set these bounds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
-    /// Bound on the bandwidth, which is updated in each round.
+    /// Bound on the bandwidth. BBR updates this bound in each round.
     pub bw_lo: Bandwidth,
     pub inflight_lo: u32,
-    /// Bound on the volume, which probes update.
+    /// Bound on the volume. Probes update this bound.
     pub inflight_hi: u32,
     /// Bound on the bandwidth that a probe with too many marks sets. Only BBR version 2 uses it.
     pub bw_hi: Bandwidth,
@@ -28,7 +28,7 @@ impl Bounds {
         bw_hi: Bandwidth::UNBOUNDED,
     };
 
-    /// A probe begins, so removes the bounds that are updated in each round.
+    /// Removes the bounds that are updated in each round, because a probe begins.
     pub(super) fn reset_lower(&mut self) {
         self.bw_lo = Bandwidth::UNBOUNDED;
         self.inflight_lo = NO_BOUND;

@@ -144,8 +144,8 @@ impl Bbr3 {
         self.signals.loss_in_cycle = true;
     }
 
-    /// At one of the losses, the share of lost segments exceeded the threshold. Returns how many
-    /// segments were in flight then (Linux `bbr_inflight_hi_from_lost_skb`).
+    /// Returns how many segments were in flight when the share of lost segments exceeded the
+    /// threshold (Linux `bbr_inflight_hi_from_lost_skb`).
     pub(super) fn excess_began(&self, segment: &LostSegment) -> u32 {
         let Some(before) = segment.tx_in_flight.checked_sub(1) else {
             return NO_BOUND - 1;

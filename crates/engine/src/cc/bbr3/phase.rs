@@ -4,8 +4,8 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// A probe adds more segments in each round, and their number doubles. This is how often it may
-/// double.
+/// In each round, a probe adds twice as many segments as in the round before. This is the largest
+/// number of doublings.
 pub(super) const MAX_SLOPE: u32 = 30;
 /// The largest value of the round counter.
 const MAX_ROUNDS: u32 = 255;

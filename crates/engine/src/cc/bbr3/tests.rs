@@ -190,8 +190,8 @@ fn marks_count_on_short_paths_that_ask_for_it() {
 #[test]
 fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     let (mut cc, mut stack) = known_path();
-    // The bandwidth is so low that the minimum of the bound, which depends on the bandwidth, is
-    // below the data in flight.
+    // The upper bound has a minimum that depends on the bandwidth. At this low bandwidth, the
+    // minimum is below the data in flight.
     cc.bw_hi = [Bandwidth::sampled(432, 1_000_000), Bandwidth::ZERO];
     stack.window.cwnd = 30;
     cc.phase = Phase::ProbeBw(ProbeBw::Up(Up::new(Time::ZERO, 0, 30)));

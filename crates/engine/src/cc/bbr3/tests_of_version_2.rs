@@ -135,7 +135,7 @@ fn marks_lower_the_bandwidth() {
     );
     cc.bounds.reset_lower();
     assert_eq!(cc.bandwidth(), bw);
-    // If the share of marks is not below the threshold in any sample of a probe, the probe sets a
+    // If the share of marks reaches the threshold in every sample of a probe, the probe sets a
     // bound on the bandwidth. A faster sample raises this bound.
     stack.with(|view, window| cc.inflight_too_high(view, window, 500, false));
     assert_eq!(cc.bandwidth(), kept);
@@ -227,7 +227,8 @@ fn half_of_the_marks_end_a_probe_of_the_l4s_teams_variant() {
     }
 }
 
-/// The L4S team's `bbr2_check_full_bw_reached` compares each sample, also within a round.
+/// The L4S team's `bbr2_check_full_bw_reached` compares every sample with the reference, even in
+/// the middle of a round.
 #[test]
 fn a_sample_within_a_round_restarts_the_detection_of_a_full_pipe() {
     let (mut cc, mut stack) = on_known_path(l4s());
