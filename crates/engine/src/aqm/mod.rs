@@ -100,9 +100,9 @@ pub trait Queue: Send {
     /// rate needs this number. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// Declares that packets may consist of joined segments (`path.offloads`) and that the link does
-    /// not split them before this queue. A queue that computes lengths of frames needs this. Called
-    /// before the first packet.
+    /// Declares that packets may consist of joined segments (GSO, `path.offloads`) and that the
+    /// link does not split them before this queue. A queue that computes lengths of frames needs
+    /// this. Called before the first packet.
     fn expect_joined(&mut self) {}
 
     /// Describes each flow and traffic source, in the order of their flow numbers. A queue that

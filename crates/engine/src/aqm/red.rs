@@ -20,7 +20,7 @@
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, the probability changes every 500 ms, as in the kernel.
 //!
-//! Linux does not have the following options. They are off by default: `gentle`, the values of
+//! The following options do not exist in Linux, and are off by default: `gentle`, the values of
 //! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
 //! `probability` accept any value. In tc, the weight must be a power of two (Wlog).
 //!
@@ -298,8 +298,8 @@ impl RedCore {
         }
     }
 
-    /// Returns pb. This is the probability of a mark before RED spreads the marks over packets. It
-    /// is 1 if every packet is marked.
+    /// Returns pb. This is the probability of a mark before RED adjusts it to space the marks
+    /// (`uniformise`). It is 1 if every packet is marked.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;

@@ -2,10 +2,10 @@
 //! which a single core would handle simultaneous events.
 //!
 //! If several components are due at the same time, a single core handles the component with the
-//! lowest number first. If a part handles an event, this never makes a component of another part
-//! due at the same time. So the order over all parts is a merge of the orders within the parts.
-//! Each part has a maximum: the largest component number that it has handled so far at this time.
-//! The merge always continues with the part that has the lowest maximum.
+//! lowest number first. An event in one part never makes a component of another part due at the
+//! same time. So the order over all parts is a merge of the orders within the parts. Each part has
+//! a maximum: the largest component number that it has handled so far at this time. The merge
+//! always continues with the part that has the lowest maximum.
 //!
 //! Only pipes can belong to several parts. A pipe has the same number in all of its parts. If two
 //! packets leave a pipe at the same time, they leave in the order in which they entered it. This
@@ -25,7 +25,7 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
     /// First the largest component number that was handled at this time before the packet entered
-    /// the pipe. Then the same kind of number for each of the two previous events on the packet's
+    /// the pipe. Then the corresponding numbers for the two events before that on the packet's
     /// path. If a number repeats, it is stored once, with a count.
     recent: [(Component, u32); 3],
     /// The last component that sent the packet and is not a pipe, and the packet's position among
@@ -81,7 +81,7 @@ impl Key {
     }
 }
 
-/// How far a part has got among simultaneous events.
+/// A part's progress through simultaneous events.
 #[derive(Clone, Debug)]
 pub(crate) struct Order {
     time: Time,

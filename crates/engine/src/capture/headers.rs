@@ -1,8 +1,8 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! up addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. All different RTTs in
-//! the scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow has the
+//! up addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. The distinct RTTs of the
+//! scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow has the
 //! port 5001 plus the flow's number. Traffic sources are numbered after the flows. Next come the
 //! programs, whose packets are written as UDP. Last come the simultaneous connections of the
 //! sources. Some header fields have no equivalent in the simulator. Comments below say which values
@@ -35,8 +35,8 @@ struct Tcp {
     mss: u16,
     cut: u16,
     /// Total payload of a flow that has a limited size, in bytes. It is `None` for a source,
-    /// because its connections have different sizes. As a result, the capture shows the last
-    /// segment of each such connection as acknowledged in full length.
+    /// because its connections have different sizes. As a result, the ACK for the last segment of
+    /// each such connection always covers a full segment in the capture.
     bytes: Option<u64>,
     /// Whether the receiver opens the connection ([`Receiver::connect`]) and the sender accepts it.
     accepts: bool,

@@ -2,11 +2,11 @@
 //! ECN-Echo.
 //!
 //! If only `beta_ecn` is set (`abe = "linux"`), the sender responds to ECN-Echo as in Linux, but
-//! multiplies by `beta_ecn`. As in Linux, the sender computes ssthresh from cwnd, and PRR spreads
-//! the reduction over a round trip. In all other respects, the response follows RFC 8511 section 3.
-//! The sender responds once per RTT, because CWR lasts until all data that was sent before CWR has
-//! been acknowledged. If a loss is found during CWR, the sender repairs it without a further
-//! reduction. For any other loss, the sender multiplies by `beta`. ssthresh is at least two
+//! multiplies cwnd by `beta_ecn`. As in Linux, the sender computes ssthresh from cwnd, and PRR
+//! spreads the reduction over a round trip. In all other respects, the response follows RFC 8511
+//! section 3. The sender responds once per RTT, because CWR lasts until all data that was sent
+//! before CWR has been acknowledged. If a loss is found during CWR, the sender repairs it without a
+//! further reduction. For any other loss, the sender multiplies by `beta`. ssthresh is at least two
 //! segments.
 //!
 //! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize instead of

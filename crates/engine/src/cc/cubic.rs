@@ -161,8 +161,8 @@ const fn switch(name: &'static str) -> Parameter {
 #[derive(Debug)]
 pub struct Cubic {
     backoff: Backoff,
-    /// The value 8/alpha, where alpha is that of the Reno-friendly window. This window grows by one
-    /// segment after this many eighths of a window have been acknowledged.
+    /// The value 8/alpha. The Reno-friendly window grows by alpha segments for each window of
+    /// acknowledged segments.
     beta_scale: u32,
     fast_convergence: bool,
     tcp_friendliness: bool,

@@ -105,8 +105,8 @@ pub struct Vars {
     pub(super) prob: u64,
     /// The sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
-    /// When a packet was last dequeued, in ticks. With `estimate`, when the current measurement of
-    /// the departure rate began.
+    /// When a packet was last dequeued, in ticks. With `estimate`, this is the time at which the
+    /// current measurement of the departure rate began.
     pub(super) dq_tstamp: Option<u64>,
     /// How many bytes have been dequeued during the current measurement of the departure rate.
     /// `None` if no measurement is in progress.

@@ -83,7 +83,7 @@ pub const IDLE: Opt = Opt {
     tc: None,
 };
 
-/// The option for the packet size by which idle time is converted to a number of packets.
+/// The option for the packet size that converts idle time to a number of packets.
 pub const AVPKT: Opt = Opt {
     name: "avpkt",
     doc: "Packet size avpkt, in bytes, in the formula of `idle`. tc has no default: this is the \
@@ -96,7 +96,7 @@ pub const AVPKT: Opt = Opt {
     tc: Some("avpkt BYTES"),
 };
 
-/// The option for the rate by which idle time is converted to a number of packets.
+/// The option for the rate that converts idle time to a number of packets.
 pub const BANDWIDTH: Opt = Opt {
     name: "bandwidth",
     doc: "Link rate in the formula of `idle`. Default: the link's nominal rate (in tc: 10Mbit).",
@@ -105,8 +105,8 @@ pub const BANDWIDTH: Opt = Opt {
     tc: Some("bandwidth RATE"),
 };
 
-/// The option that determines whether the arriving packet counts when its arrival updates the
-/// average.
+/// The option that determines whether the queue length that updates the average includes the
+/// arriving packet.
 pub const INCLUDE_ARRIVING: Opt = Opt {
     name: "include_arriving",
     doc: "Whether the queue length that updates the average includes the arriving packet. In \

@@ -140,8 +140,8 @@ fn packet_time(words: &mut Words<'_>, option: &'static str) {
     words.pair("packet_ps", &ps.to_string());
 }
 
-/// Writes the link's rate. The module needs it for a packet that leaves the queue empty. Such a
-/// packet keeps the link busy for its transmission time.
+/// Writes the link's rate. When the last packet leaves the queue, the module uses this rate to
+/// compute how long the packet keeps the link busy.
 fn rate(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -158,7 +158,7 @@ fn averages_are_updated_by_every_arrival_or_by_their_own() {
             ("ecn", weight(0.5)),
             ("classic", weight(0.25)),
         ]);
-        // The first packet ends the idle time that has begun at time 0. The next packets update the
+        // The first packet ends the idle time that began at time 0. The next packets update the
         // averages with 0, 1000 and 2000 bytes.
         bench.put(Ecn::NotEct);
         bench.put(Ecn::NotEct);

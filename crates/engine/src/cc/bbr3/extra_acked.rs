@@ -9,7 +9,8 @@ use crate::units::Time;
 /// `BBR.ExtraAckedFilterLen`, rounds.
 const ROUNDS: u32 = 10;
 
-/// Counts how many more segments the ACKs cover than the bandwidth explains.
+/// Counts how many more segments are acknowledged than the path delivers at the estimated
+/// bandwidth.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtraAcked {
     since: Time,

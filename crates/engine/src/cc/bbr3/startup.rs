@@ -98,8 +98,8 @@ impl Bbr3 {
         in_flight <= self.inflight(view, window, bw)
     }
 
-    /// Returns whether DRAIN must end because it has lasted for the draft's limit of rounds. A
-    /// queue may be left.
+    /// Returns whether DRAIN must end because it has lasted for the draft's limit of rounds. The
+    /// queue may not be empty by then.
     fn drained_long(&self) -> bool {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }

@@ -8,8 +8,8 @@ use crate::units::Time;
 const EXTRA_ACKED_MAX_US: u64 = 100_000;
 const EPOCH_RESET: u32 = 1 << 20;
 
-/// Counts how many more segments the ACKs cover than the bandwidth explains (Linux
-/// `bbr_update_ack_aggregation`).
+/// Counts how many more segments are acknowledged than the path delivers at the estimated bandwidth
+/// (Linux `bbr_update_ack_aggregation`).
 #[derive(Clone, Debug, Default)]
 pub(in crate::cc) struct Aggregation {
     epoch_at: Time,

@@ -224,8 +224,8 @@ fn hystart_leaves_on_delay() {
     };
     assert_eq!(end(Time::from_us(112_500)), INFINITE_SSTHRESH);
     assert_eq!(end(Time::from_us(112_501)), 28);
-    // The rise of the RTT that ends slow start has limits. It is at least 4 ms (as here, at an RTT
-    // of 20 ms) and at most 16 ms.
+    // The rise of the RTT that ends slow start is at least 4 ms (as here, at an RTT of 20 ms) and
+    // at most 16 ms.
     let least = |us| {
         let mut host = slow_start(&[("hystart_ack_delay", OFF)], Time::from_ms(20));
         host.rtt = Time::from_us(us);
@@ -242,7 +242,7 @@ fn hystart_leaves_on_delay() {
 #[test]
 fn hystart_leaves_on_a_train() {
     // 20 ACKs arrive 0.4 ms apart. At the twelfth ACK, the train is longer than half of the RTT of
-    // 8 ms. If a train may be 1 ms longer because of bursts, this happens at the thirteenth ACK.
+    // 8 ms. With an allowance of 1 ms for bursts, the train is too long only at the thirteenth ACK.
     // The ACK that ends slow start does not increase the window.
     let end = |set: &[_]| {
         let mut host = slow_start(set, Time::from_ms(8));
