@@ -17,6 +17,7 @@ pub mod capture;
 pub mod cc;
 pub mod crates;
 pub mod endpoint;
+pub mod hosts;
 pub mod impairments;
 pub mod keys;
 pub mod link;

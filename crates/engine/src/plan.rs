@@ -33,9 +33,10 @@ pub use tcp::{
 };
 pub use traffic::{ChunksPlan, ConnectionsPlan, FlowPlan, TrafficPlan};
 
+use crate::hosts::{self, HostKind};
 use crate::keys;
 pub use crate::keys::Refusal;
-use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, int, key};
+use crate::keys::{ANY_TIME, BOOL, KeyKind, POSITIVE_TIME, TEXT, int, key, plain};
 use crate::packet::FlowInfo;
 use crate::profiles::NAMES;
 pub use crate::rate::RatePlan;
@@ -72,6 +73,10 @@ keys! {
         /// this transmission time. Without jitter, the exact times at which packets arrive at a
         /// FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
+        /// The kind of all hosts. A host that is not "ideal" holds packets before they leave, and
+        /// then sends all of them together and in order. The flows and sources of a host wait
+        /// together. A scenario with such hosts cannot set `host_jitter`.
+        hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
         /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
         /// time that is drawn from the seed. If all hosts had the same time, timeouts of equal

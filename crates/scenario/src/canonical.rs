@@ -21,11 +21,12 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events. This way, runs that were made before these keys
-        // existed keep their ids.
+        // Omit empty lists of programs and events, and ideal hosts. This way, runs that were made
+        // before these keys existed keep their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
+            "hosts" => plan.hosts.wait.is_some(),
             _ => true,
         });
         parts.push(("version", Part::Value(Value::Int(VERSION))));

@@ -2,6 +2,7 @@
 //! reference.
 
 use serde_json::{Value, json};
+use tailback_engine::hosts::{self, HostKind};
 use tailback_engine::profiles::{self, Profile};
 use tailback_engine::programs::stacks;
 use tailback_engine::registry::kernel::{Kernel, Order, show};
@@ -24,6 +25,7 @@ pub fn json() -> Value {
         "stacks": entries(stacks::TABLE.entries()),
         "adapters": adapters(),
         "paths": paths(),
+        "hosts": hosts(),
         "series": quantities(),
     })
 }
@@ -32,6 +34,16 @@ fn paths() -> Vec<Value> {
     let paths = profiles::ENTRIES.iter();
     let path = |path: &Profile| json!({ "name": path.name, "doc": path.doc(), "source": path.source(), "toml": path.toml });
     paths.map(path).collect()
+}
+
+/// Returns the kinds of hosts. The waits are in microseconds.
+fn hosts() -> Vec<Value> {
+    let kinds = hosts::ENTRIES.iter();
+    let kind = |kind: &&HostKind| {
+        let wait = kind.wait.map(|wait| wait.map(|time| time.ns() / 1_000));
+        json!({ "name": kind.name, "doc": kind.doc, "source": kind.source, "wait_us": wait })
+    };
+    kinds.map(kind).collect()
 }
 
 /// Returns the transport stacks in tailback's repository.

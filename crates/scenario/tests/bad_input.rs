@@ -206,7 +206,7 @@ cc = "cubik"
     check(
         "warmpu = \"5s\"\nduration = \"60s\"\n[bottleneck\nrate = \"100Mbit\"\nquue = 1\n",
         r#"
-        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
+        f.toml:1:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, hosts, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
         f.toml:3:12: unclosed table; expected `]`
         "#,
     );
@@ -240,8 +240,8 @@ initial_cwd = 3
 zzz = 1
 "#,
         &r#"
-        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
-        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "bottleneck"?
+        f.toml:3:1: unknown key "warmpu" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, hosts, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "warmup"?
+        f.toml:4:2: unknown key "botleneck" in the scenario; expected one of title, duration, warmup, seed, kernel, start_jitter, host_jitter, hosts, timer_phase, bottleneck, links, path, tcp, record, flows, traffic, programs, events, with, sweep, assert; did you mean "bottleneck"?
         f.toml:8:1: unknown key "quue" in [bottleneck]; expected one of rate, queue, link, burst, both_directions, delay, jitter, slots, loss, reorder, duplicate, policer, overhead, count_in_service, schedule, impairments; did you mean "queue"?
         f.toml:11:1: unknown key "startt" in [[flows]]; expected one of name, cc, ecn, count, start, stop, bytes, rate, chunks, pause, rtt, route, back, reverse, hosts, dscp, class, tcp; did you mean "start"?
         f.toml:13:1: unknown key "initial_cwd" in tcp; expected one of KEYS; did you mean "initial_cwnd"?
@@ -996,6 +996,36 @@ fn times_that_do_not_fit() {
         &format!("host_jitter = \"121120ns\"\n{BASE}"),
         r#"f.toml:1:15: wrong value "121120ns" for "host_jitter"; expected a time below one packet time at the slowest link, 121120ns"#,
     );
+}
+
+#[test]
+fn a_kind_of_hosts() {
+    check(
+        &format!("hosts = \"mv\"\n{BASE}"),
+        r#"f.toml:1:9: wrong value "mv" for "hosts"; expected one of ideal, vm; did you mean "vm"?"#,
+    );
+    check(
+        &format!("hosts = true\n{BASE}"),
+        r#"f.toml:1:9: wrong value true for "hosts"; expected one of ideal, vm"#,
+    );
+    check(
+        &format!("hosts = \"vm\"\nhost_jitter = \"1us\"\n{BASE}"),
+        r#"f.toml:2:15: hosts = "vm" already delays packets at random; expected host_jitter or hosts, but not both"#,
+    );
+    for valid in [
+        "hosts = \"ideal\"\nhost_jitter = \"1us\"\n",
+        "hosts = \"vm\"\n",
+        "hosts = \"vm\"\nhost_jitter = \"0s\"\n",
+    ] {
+        let file = format!("{valid}{BASE}");
+        for engine in [EngineKind::Sim, EngineKind::Kernel] {
+            let request = Request::new(file.as_bytes(), "f.toml", &|_| Err("no".to_owned()));
+            assert!(
+                load_request(&Request { engine, ..request }).is_ok(),
+                "{file}"
+            );
+        }
+    }
 }
 
 #[test]

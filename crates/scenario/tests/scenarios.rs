@@ -676,6 +676,19 @@ fn the_canonical_form() {
     );
 }
 
+/// Ideal hosts are the default, and scenarios without the key keep the ids of their runs.
+#[test]
+fn the_canonical_form_has_hosts_only_if_they_hold_packets() {
+    let canonical = |key: &str| {
+        load_ok(&format!("{key}{SMALL}")).points[0]
+            .canonical
+            .clone()
+    };
+    assert_eq!(canonical("hosts = \"ideal\"\n"), canonical(""));
+    let waiting = canonical("hosts = \"vm\"\n");
+    assert_eq!(waiting.replace(r#""hosts":"vm","#, ""), *canonical(""));
+}
+
 #[test]
 fn connections_of_a_source() {
     let text = format!("{SMALL}[[traffic]]\nkind = \"web\"\n");

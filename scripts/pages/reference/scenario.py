@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tailback._native import json_schema
+from tailback._native import json_schema, registry_json
 
 ENTRY = ("programs", "items", "anyOf", -1, "properties")
 
@@ -89,6 +89,30 @@ def _scenario() -> Iterator[str]:
             cells = (f"`{name}`", kind, default, value.get("description", ""))
             yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         yield ""
+        if not place:
+            yield from _hosts()
+
+
+HOSTS = """\
+### Kinds of hosts
+
+The key `hosts` selects one of these kinds. The wait begins with the first packet that a host holds.
+The sender's and the receiver's host draw their waits independently. Flows and sources share a host
+if they use the same pair of hosts: they name the same `hosts`, or name none and have the same
+round-trip time, route and settings of the host's TCP. Packets wait only before they leave a host.
+Links and routers do not hold packets.
+"""
+
+
+def _hosts() -> Iterator[str]:
+    yield HOSTS
+    yield "| kind | packets | wait | source of the numbers |"
+    yield "|---|---|---|---|"
+    for kind in json.loads(registry_json())["hosts"]:
+        wait = kind["wait_us"]
+        shown = "0" if wait is None else f"{wait[0]} to {wait[1]} us, uniformly distributed"
+        yield f"| `{kind['name']}` | {kind['doc']} | {shown} | {kind['source']} |"
+    yield ""
 
 
 SECTION_NAMES = {"links", *(place[0] for _, place, _ in SCENARIO if place)}

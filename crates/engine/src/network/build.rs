@@ -17,6 +17,7 @@ use super::impaired::Impaired;
 use super::memory::Memory;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
+use super::slots::Slots;
 use super::sources::{Connections, Places, Traffic};
 use super::turns::Pool;
 use crate::aqm::{self, QueueContext, Sink};
@@ -25,7 +26,7 @@ use crate::cc;
 use crate::crates;
 use crate::link::Link;
 use crate::plan::{
-    Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, TrafficPlan,
+    Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, SlotsPlan, TrafficPlan,
 };
 use crate::programs::stacks;
 use crate::registry::{Entry, Options, Value, find};
@@ -254,9 +255,14 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             new
         }
     };
-    let accesses = |rtt: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
+    let mut waiting = Waiting::of(plan, seed);
+    let mut accesses = |number: usize, rtt: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
         let half = Time(rtt.ns() / 2);
-        let both = [(half, "sender jitter"), (rtt - half, "receiver jitter")];
+        let delays = [half, rtt - half];
+        if let Some(waiting) = &mut waiting {
+            return waiting.pipes_of(number, delays, name, pipes);
+        }
+        let both = [(delays[0], "sender jitter"), (delays[1], "receiver jitter")];
         both.map(|(delay, purpose)| {
             if plan.host_jitter == Time::ZERO {
                 return pipes.constant(delay);
@@ -276,20 +282,24 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         paths.push(Path {
             route: shared(&flow.route),
             back: shared(&flow.back),
-            pipes: accesses(flow.rtt, &|| member.name(), pipes),
+            pipes: accesses(paths.len(), flow.rtt, &|| member.name(), pipes),
         });
     }
-    for source in plan.each_source().map(|source| source.of) {
+    for member in plan.each_source() {
+        let source = member.of;
         let half = Time(source.rtt.ns() / 2);
-        let access = pipes.constant(half);
         let back = source.back();
+        let own = match back {
+            _ if plan.hosts.wait.is_some() => {
+                accesses(paths.len(), source.rtt, &|| member.name(), pipes)
+            }
+            Some(_) => [half, source.rtt - half].map(|delay| pipes.constant(delay)),
+            None => [pipes.constant(half); 2],
+        };
         paths.push(Path {
             route: shared(&source.route),
             back: shared(back.unwrap_or_default()),
-            pipes: match back {
-                Some(_) => [access, pipes.constant(source.rtt - half)],
-                None => [access; 2],
-            },
+            pipes: own,
         });
     }
     for member in plan.each_program() {
@@ -297,10 +307,64 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         paths.push(Path {
             route: shared(&program.route),
             back: shared(&program.back),
-            pipes: accesses(program.rtt, &|| member.name(), pipes),
+            pipes: accesses(paths.len(), program.rtt, &|| member.name(), pipes),
         });
     }
     paths
+}
+
+/// Creates the pipes of hosts that hold packets before they leave ([`crate::hosts`]). All flows and
+/// sources of a pair of hosts share its two pipes, so that their packets wait together.
+struct Waiting {
+    slots: SlotsPlan,
+    seed: u64,
+    /// The pair of hosts of each flow, followed by the pair of each source. Each program has a pair
+    /// of its own.
+    of: Vec<usize>,
+    made: BTreeMap<usize, [u32; 2]>,
+}
+
+impl Waiting {
+    /// Returns `None` if packets do not wait.
+    fn of(plan: &Plan, seed: u64) -> Option<Waiting> {
+        let slots = plan.hosts.slots()?;
+        let (_, of) = plan.hosts();
+        Some(Waiting {
+            slots,
+            seed,
+            of,
+            made: BTreeMap::new(),
+        })
+    }
+
+    /// Returns the pipes of the sender's and the receiver's host. `number` counts flows, sources
+    /// and programs, in this order. The random streams are named after the first flow or source
+    /// that uses the hosts.
+    fn pipes_of(
+        &mut self,
+        number: usize,
+        delays: [Time; 2],
+        name: &dyn Fn() -> String,
+        pipes: &mut Pipes,
+    ) -> [u32; 2] {
+        let pair = self.of.get(number).copied();
+        if let Some(made) = pair.and_then(|pair| self.made.get(&pair)) {
+            return *made;
+        }
+        let sides = [(delays[0], "sender waits"), (delays[1], "receiver waits")];
+        let made = sides.map(|(delay, purpose)| {
+            let stream = Stream::new(self.seed, &name(), purpose);
+            let more = More {
+                slots: Some(Slots::new(&self.slots, stream)),
+                ..More::default()
+            };
+            pipes.own(delay, more)
+        });
+        if let Some(pair) = pair {
+            self.made.insert(pair, made);
+        }
+        made
+    }
 }
 
 /// Builds the entries of `[[programs]]`. Their endpoints are attached later.

@@ -20,7 +20,8 @@
 //! connections that traffic sources open. The reason is that a source may use a slot again only
 //! after the slot's last packet has left the network. But this packet may be in another part. A run
 //! uses only one core in any of these cases: it records packets; links or flows change during the
-//! run; hosts remember destinations; it records more rows than the limit (`MAX_ROWS`).
+//! run; hosts remember destinations or hold packets; it records more rows than the limit
+//! (`MAX_ROWS`).
 
 mod meeting;
 mod play;
@@ -63,6 +64,7 @@ impl Split {
             || !plan.events.is_empty()
             || zero
             || plan.remembers()
+            || plan.hosts.wait.is_some()
             || !plan.programs.is_empty()
         {
             return None;

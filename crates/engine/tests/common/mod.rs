@@ -119,6 +119,7 @@ pub fn plan(duration: Time, links: Vec<LinkPlan>, flows: Vec<FlowPlan>) -> Plan 
         warmup: Time::ZERO,
         start_jitter: Time::ZERO,
         host_jitter: Time::ZERO,
+        hosts: Plan::default().hosts,
         timer_phase: Some(Time::ZERO),
         links,
         flows,

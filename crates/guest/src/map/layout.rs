@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 use tailback_engine::impairments::Discipline;
-use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan};
+use tailback_engine::plan::{AccEcnOption, FlowPlan, Hosts, LinkPlan, Plan, RatePlan, SlotsPlan};
 use tailback_engine::registry::kernel::Shaper;
 use tailback_engine::rng::Stream;
 use tailback_engine::traffic;
@@ -37,7 +37,7 @@ use super::events;
 use super::impairments::{self, ImpairmentNetem};
 use super::kits::{Kits, SSTHRESH_METRICS, TXREHASH};
 use super::outage;
-use super::stage::{Stage, delay_words, stages};
+use super::stage::{Stage, delay_words, slot_words, stages};
 use super::tc::Qdisc;
 use crate::job::{Batch, Change, Device, Gate, Namespace, Tool, Veth};
 use programs::{Addresses, IP_MTU, Pair};
@@ -355,14 +355,19 @@ impl Layout {
                 let name = name.as_ref();
                 name.map(|name| Stream::new(seed, name, purpose).bits())
             };
-            self.host_delay(sender, "data", half, jitter, seed("sender jitter"));
+            let waits = plan.hosts.slots();
+            let waits = waits.as_ref();
+            self.host_delay(sender, "data", half, jitter, seed("sender jitter"), waits);
             if responsive {
                 self.ip[receiver].push(format!("route add {from}/32 dev ack src {to}{back}"));
-                self.host_delay(receiver, "ack", rest, jitter, seed("receiver jitter"));
+                let seed = seed("receiver jitter");
+                self.host_delay(receiver, "ack", rest, jitter, seed, waits);
             }
         }
     }
 
+    /// Delays the packets that leave a host. If they wait for slots (`hosts`), the netem with the
+    /// slots is the child of the netem with the delay, and gets packets whose delay has passed.
     fn host_delay(
         &mut self,
         namespace: usize,
@@ -370,10 +375,17 @@ impl Layout {
         delay: Time,
         jitter: Time,
         seed: Option<u64>,
+        waits: Option<&SlotsPlan>,
     ) {
         let words = delay_words(delay, jitter, seed);
-        if !words.is_empty() {
-            self.tc[namespace].push(netem("add", device, &words));
+        let tc = &mut self.tc[namespace];
+        if let Some(slots) = waits {
+            let slots = slot_words(slots);
+            let add = format!("qdisc add dev {device}");
+            tc.push(format!("{add} root handle 1: netem limit 1000000 {words}"));
+            tc.push(format!("{add} parent 1:1 netem limit 1000000 {slots}"));
+        } else if !words.is_empty() {
+            tc.push(netem("add", device, &words));
         }
     }
 

@@ -27,6 +27,16 @@ pub(super) fn delay_words(delay: Time, jitter: Time, seed: Option<u64>) -> Strin
     }
 }
 
+/// Returns the arguments of a netem whose packets leave in slots.
+pub(super) fn slot_words(slots: &SlotsPlan) -> String {
+    let mut words = vec![format!("slot {} {}", time(slots.min), time(slots.max))];
+    let limits = [("packets", slots.packets.into()), ("bytes", slots.bytes.0)];
+    for (name, most) in limits.into_iter().filter(|limit| limit.1 > 0) {
+        words.push(format!("{name} {most}"));
+    }
+    words.join(" ")
+}
+
 #[derive(Clone)]
 pub(super) struct Stage {
     /// Rate in bit/s and overhead in bytes, if this netem serialises packets.
@@ -92,11 +102,7 @@ impl Stage {
             words.push(format!("loss random {}%", self.loss * 100.0));
         }
         if let Some(slots) = &self.slots {
-            words.push(format!("slot {} {}", time(slots.min), time(slots.max)));
-            let limits = [("packets", slots.packets.into()), ("bytes", slots.bytes.0)];
-            for (name, most) in limits.into_iter().filter(|limit| limit.1 > 0) {
-                words.push(format!("{name} {most}"));
-            }
+            words.push(slot_words(slots));
         }
         if let Some((at_first, overhead)) = self.wire {
             let rate = rate.unwrap_or(at_first).0;

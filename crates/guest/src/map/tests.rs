@@ -4,6 +4,7 @@ use super::*;
 use crate::job::Tool;
 use common::{flow, impairment, link, plan};
 use tailback_engine::aqm;
+use tailback_engine::hosts;
 use tailback_engine::plan::{
     AccEcnOption, Algorithm, Concerns, Delack, EcnFeedback, FlowPlan, Growth, ImpairmentPlan,
     LinkMode, Pacing, RatePlan, ReceiveBuffer, SceReceiver, Schedule, SlotsPlan, TrafficPlan,
@@ -199,6 +200,27 @@ fn slots_are_a_netem_of_their_own() {
     let link = plan.links[0].slots.as_mut().unwrap();
     (link.delay, link.packets, link.bytes) = (Time::ZERO, 0, Bytes(20_000));
     assert!(script(&plan).contains("limit 1000000 slot 800us 5000us bytes 20000\n"));
+}
+
+/// The slots of a host are a child of the host's delay, so that they get packets whose delay has
+/// passed. Both hosts have them.
+#[test]
+fn hosts_that_wait_have_slots_behind_their_delay() {
+    let mut plan = simple();
+    let ideal = script(&plan);
+    plan.hosts = hosts::ENTRIES[1];
+    let waiting = script(&plan);
+    for device in ["data", "ack"] {
+        let add = format!("tc qdisc add dev {device}");
+        let delay = "netem limit 1000000 delay 10000us";
+        let lines = [
+            format!("{add} root handle 1: {delay}\n"),
+            format!("{add} parent 1:1 netem limit 1000000 slot 10us 230us\n"),
+        ];
+        assert!(waiting.contains(&lines.concat()), "{waiting}");
+        assert!(ideal.contains(&format!("{add} root {delay}\n")), "{ideal}");
+    }
+    assert_eq!(waiting.matches("slot").count(), 2);
 }
 
 #[test]

@@ -111,7 +111,11 @@ pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins)
     plan.kernel = kernel(reader, &top);
     let packet = slowest_packet(&links, &tcp, &flows);
     check_host_jitter(reader, &top, &plan, packet);
-    if plan.host_jitter == Time::ZERO {
+    let at_once = plan.hosts.wait.is_none();
+    if !at_once && plan.host_jitter > Time::ZERO {
+        reject_host_jitter(reader, &top, plan.hosts.name);
+    }
+    if at_once && plan.host_jitter == Time::ZERO {
         phases::check(reader, &links, &flows, plan.duration, packet);
     }
     queues::check(reader, &links, &flows, &traffic, &programs);
@@ -225,5 +229,14 @@ fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, pac
             &item.node,
             format!("a time below one packet time at the slowest link, {packet}"),
         );
+    }
+}
+
+/// Rejects a host jitter of hosts that hold packets. Their waits are the jitter of such hosts.
+fn reject_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, kind: &str) {
+    if let Some(item) = top.item("host_jitter") {
+        let message = format!("hosts = \"{kind}\" already delays packets at random");
+        let problem = Problem::new(item.node.span, message);
+        reader.problem(problem.expected("host_jitter or hosts, but not both"));
     }
 }

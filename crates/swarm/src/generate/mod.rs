@@ -12,6 +12,7 @@ pub(crate) mod values;
 use std::sync::LazyLock;
 
 use serde_json::Value as Json;
+use tailback_engine::hosts;
 use tailback_scenario::{EngineKind, json_schema};
 use toml::{Table, Value};
 
@@ -168,12 +169,18 @@ impl Maker {
             "seed",
             "start_jitter",
             "host_jitter",
+            "hosts",
         ];
         self.rest(&mut root, &SCHEMA, &decided, 0.3);
         // Draw events last, so that they do not change the other values that a seed gives.
         if self.draw.chance(0.05) {
             let events = self.events(root.contains_key("bottleneck"));
             root.insert("events".to_owned(), events);
+        }
+        // Hosts that hold packets exclude a host jitter.
+        if !root.contains_key("host_jitter") && self.draw.chance(0.05) {
+            let kind = *self.draw.pick(hosts::NAMES);
+            root.insert("hosts".to_owned(), Value::String(kind.to_owned()));
         }
         root
     }

@@ -40,7 +40,7 @@ const MORE_SEEDS: u64 = 30;
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
-    for key in ["sweep", "assert", "host_jitter"] {
+    for key in ["sweep", "assert", "host_jitter", "hosts"] {
         root.remove(key);
     }
     root.insert("start_jitter".to_owned(), Value::String("0ns".to_owned()));

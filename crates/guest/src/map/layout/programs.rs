@@ -109,7 +109,9 @@ impl Layout {
                     let purpose = ["sender jitter", "receiver jitter"][side];
                     let jittered = plan.host_jitter > Time::ZERO;
                     let seed = jittered.then(|| Stream::new(seed, &name, purpose).bits());
-                    self.host_delay(host, device, delays[side], plan.host_jitter, seed);
+                    let waits = plan.hosts.slots();
+                    let (delay, jitter) = (delays[side], plan.host_jitter);
+                    self.host_delay(host, device, delay, jitter, seed, waits.as_ref());
                 }
                 let (to_four, to_six) = addresses[1 - side];
                 if program.dscp > 0 {

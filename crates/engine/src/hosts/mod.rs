@@ -1,0 +1,111 @@
+//! Kinds of hosts. A kind says how long packets wait in a host before the host sends them.
+//!
+//! An ideal host sends a packet at once. A host of another kind is not always ready to act: a timer
+//! or an interrupt first has to wake it. All packets that become ready in the meantime then leave
+//! together, in their order. The wait is drawn from a random stream of the host, separately for
+//! each direction. It begins with the first packet that waits.
+//!
+//! | engine | how packets wait |
+//! |---|---|
+//! | simulator | the pipe of the host has slots (`network::slots`) |
+//! | kernel | the device of the host has a netem with `slot` |
+//!
+//! The wait is part of a packet's way out of a host. A packet that arrives does not wait, because
+//! every packet that it prompts waits. Routers and links do not wait either.
+
+mod ideal;
+mod vm;
+
+use crate::keys::{AsPart, Part, Plain};
+use crate::plan::SlotsPlan;
+use crate::registry::Value;
+use crate::units::Time;
+
+/// A kind of hosts.
+#[derive(Debug, PartialEq)]
+pub struct HostKind {
+    /// The name in scenarios.
+    pub name: &'static str,
+    /// One sentence that describes the hosts.
+    pub doc: &'static str,
+    /// The source of the numbers, and what follows from it.
+    pub source: &'static str,
+    /// The shortest and the longest time from the first packet that waits until all waiting packets
+    /// leave. These times are uniformly distributed. `None` if packets do not wait.
+    pub wait: Option<[Time; 2]>,
+}
+
+/// All kinds, in the order of the reference. The first is the default.
+pub const ENTRIES: &[&HostKind] = &[
+    &ideal::KIND, // how packets leave without this key
+    &vm::KIND,
+];
+
+/// The names of the kinds.
+pub const NAMES: &[&str] = &{
+    let mut names = [""; ENTRIES.len()];
+    let mut i = 0;
+    while i < names.len() {
+        names[i] = ENTRIES[i].name;
+        i += 1;
+    }
+    names
+};
+
+impl HostKind {
+    /// Returns the slots in which packets leave a host, or `None` if packets do not wait.
+    pub fn slots(&self) -> Option<SlotsPlan> {
+        self.wait.map(|[min, max]| SlotsPlan {
+            min,
+            max,
+            ..SlotsPlan::default()
+        })
+    }
+}
+
+impl Default for &HostKind {
+    fn default() -> Self {
+        ENTRIES[0]
+    }
+}
+
+impl Plain for &'static HostKind {
+    fn of(value: Value) -> Option<Self> {
+        match value {
+            Value::Word(word) => ENTRIES.iter().copied().find(|kind| kind.name == word),
+            _ => None,
+        }
+    }
+
+    fn value(&self) -> Option<Value> {
+        Some(Value::Word(self.name))
+    }
+}
+
+impl AsPart for &HostKind {
+    fn part(&self) -> Part<'_> {
+        Part::Text(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_says_what_it_is_and_where_it_comes_from() {
+        for kind in ENTRIES {
+            assert!(kind.doc.ends_with('.'), "{}", kind.name);
+            assert_eq!(kind.source.is_empty(), kind.wait.is_none(), "{}", kind.name);
+            assert_eq!(
+                <&HostKind as Plain>::of(Value::Word(kind.name)),
+                Some(*kind)
+            );
+            if let Some([min, max]) = kind.wait {
+                assert!(Time::ZERO < min && min <= max, "{}", kind.name);
+            }
+        }
+        assert_eq!(<&HostKind>::default().name, NAMES[0]);
+        assert_eq!(NAMES.len(), ENTRIES.len());
+    }
+}

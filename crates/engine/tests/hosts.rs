@@ -1,0 +1,279 @@
+//! Tests hosts that hold packets before they leave. Checks how long packets wait, which packets wait
+//! together, and that no packet is lost or overtaken.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use common::*;
+use tailback_engine::aqm::{Backlog, Dequeue, Queue, Sink, fifo::Packets};
+use tailback_engine::hosts::{self, HostKind};
+use tailback_engine::network::Network;
+use tailback_engine::packet::Packet;
+use tailback_engine::plan::*;
+use tailback_engine::registry::{Value, defaults, find};
+use tailback_engine::traffic;
+use tailback_engine::units::{Bytes, Rate, Time};
+
+/// The rate of a link that adds no delay worth mentioning.
+const FAST: u64 = 100_000_000_000;
+const RTT: Time = Time::from_ms(20);
+
+fn kind(name: &str) -> &'static HostKind {
+    let mut all = hosts::ENTRIES.iter().copied();
+    all.find(|kind| kind.name == name).expect("registered")
+}
+
+/// Returns the shortest and the longest wait of virtual machines, in ns.
+fn bounds() -> [u64; 2] {
+    kind("vm").wait.expect("packets wait").map(Time::ns)
+}
+
+/// The flow and the time of each packet that arrived at a queue.
+type Seen = Arc<Mutex<Vec<(u32, Time)>>>;
+
+/// An unlimited FIFO that records when packets arrive.
+struct Noting {
+    packets: Packets,
+    seen: Seen,
+}
+
+impl Queue for Noting {
+    fn enqueue(&mut self, packet: &mut Packet, now: Time, _sink: &mut Sink) {
+        let mut seen = self.seen.lock().expect("one thread");
+        seen.push((packet.flow, now));
+        self.packets.push(*packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _sink: &mut Sink, next: &mut Packet) -> Dequeue {
+        self.packets.give(next)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.packets.backlog()
+    }
+}
+
+/// Runs a plan, and returns the packets that arrived at link 0 with their times.
+fn arrivals(plan: &Plan, seed: u64) -> Vec<(u32, Time)> {
+    let mut network = Network::new(&Arc::new(plan.clone()), seed);
+    let seen = Seen::default();
+    let queue = Noting {
+        packets: Packets::default(),
+        seen: seen.clone(),
+    };
+    network.replace_queue(0, Box::new(queue));
+    while network.advance(1000) {
+        let c = network.census();
+        assert_eq!(c.entered, c.ended + c.inside + c.dropped);
+    }
+    Arc::try_unwrap(seen).map_or_else(
+        |shared| shared.lock().expect("one thread").clone(),
+        |own| own.into_inner().expect("one thread"),
+    )
+}
+
+/// Returns a plan with a source for each RTT. Each source sends a packet per `gap`.
+fn sources(hosts: &str, rtts: &[Time], gap: Time, duration: Time) -> Plan {
+    let mut p = plan(duration, vec![link(FAST, "fifo", &[])], vec![]);
+    p.hosts = kind(hosts);
+    let source = |(i, rtt): (usize, &Time)| TrafficPlan {
+        name: format!("c{i}"),
+        rtt: *rtt,
+        ..cbr(
+            "c",
+            8 * 1_000 * 1_000_000_000 / gap.ns(),
+            &[("packet_size", Value::Int(1_000))],
+        )
+    };
+    p.traffic = rtts.iter().enumerate().map(source).collect();
+    p
+}
+
+/// A packet that comes alone waits for a time that is uniformly distributed between the bounds.
+#[test]
+fn a_lone_packet_waits_for_the_expected_time() {
+    let [min, max] = bounds();
+    let gap = Time::from_ms(1);
+    let p = sources("vm", &[RTT], gap, Time::from_secs(20));
+    let seen = arrivals(&p, 1);
+    assert!(seen.len() > 19_900, "{}", seen.len());
+    let waits: Vec<u64> = (0..)
+        .zip(&seen)
+        .map(|(i, (_, at))| at.ns() - RTT.ns() / 2 - i * gap.ns())
+        .collect();
+    assert!(waits.iter().all(|wait| (min..max).contains(wait)));
+    let n = waits.len() as f64;
+    let mean = waits.iter().sum::<u64>() as f64 / n;
+    let span = (max - min) as f64;
+    // A uniform distribution has the standard deviation span / sqrt(12).
+    let error = span / (12.0 * n).sqrt();
+    assert!(
+        (mean - (min + max) as f64 / 2.0).abs() < 4.0 * error,
+        "{mean}"
+    );
+    let below = waits.iter().filter(|wait| **wait < min + (max - min) / 4);
+    let share = below.count() as f64 / n;
+    assert!(
+        (share - 0.25).abs() < 4.0 * (0.25 * 0.75 / n).sqrt(),
+        "{share}"
+    );
+}
+
+/// Returns the flows of the packets that arrived at each time.
+fn bursts(seen: &[(u32, Time)]) -> BTreeMap<Time, Vec<u32>> {
+    let mut out: BTreeMap<Time, Vec<u32>> = BTreeMap::new();
+    for (flow, at) in seen {
+        out.entry(*at).or_default().push(*flow);
+    }
+    out
+}
+
+/// Packets that become ready while a host waits leave together and in order. The next wait begins
+/// with the first packet after them.
+#[test]
+fn packets_that_wait_leave_together() {
+    let [min, max] = bounds();
+    let gap = Time::from_us(10);
+    let p = sources("vm", &[RTT], gap, Time::from_secs(2));
+    let seen = arrivals(&p, 1);
+    assert!(seen.is_sorted_by_key(|packet| packet.1));
+    let bursts = bursts(&seen);
+    let mut first = 0;
+    for (at, packets) in &bursts {
+        let ready = |packet: u64| RTT.ns() / 2 + packet * gap.ns();
+        let wait = at.ns() - ready(first);
+        assert!((min..max).contains(&wait), "{at}: {wait}");
+        // Every packet that was ready by then has left.
+        let next = first + packets.len() as u64;
+        assert!(ready(next - 1) <= at.ns() && ready(next) > at.ns(), "{at}");
+        first = next;
+    }
+    // A wait of 120 us on average, in which twelve packets become ready after the first.
+    let mean = seen.len() as f64 / bursts.len() as f64;
+    let expected = ((min + max) / 2) as f64 / gap.ns() as f64 + 0.5;
+    assert!((mean - expected).abs() < 0.5, "{mean} {expected}");
+}
+
+/// Sources of one pair of hosts wait together, and other hosts wait on their own.
+#[test]
+fn only_packets_of_one_host_wait_together() {
+    let other = RTT + Time(2);
+    for (rtts, together) in [([RTT, RTT], true), ([RTT, other], false)] {
+        let p = sources("vm", &rtts, Time::from_us(10), Time::from_secs(1));
+        let seen = arrivals(&p, 1);
+        let bursts = bursts(&seen);
+        let both = bursts.values().filter(|b| b.contains(&0) && b.contains(&1));
+        let share = both.count() as f64 / bursts.len() as f64;
+        assert_eq!(share > 0.9, together, "{share}");
+        assert_eq!(share < 0.01, !together, "{share}");
+    }
+}
+
+#[test]
+fn waits_depend_on_the_seed_only() {
+    let p = sources("vm", &[RTT, RTT], Time::from_us(50), Time::from_secs(1));
+    assert_eq!(arrivals(&p, 1), arrivals(&p, 1));
+    assert_ne!(arrivals(&p, 1), arrivals(&p, 2));
+    // A source of other hosts does not change the waits of these.
+    let mut more = p.clone();
+    more.traffic.push(TrafficPlan {
+        name: "later".into(),
+        rtt: Time::from_ms(3),
+        ..cbr("later", 1_000_000, &[])
+    });
+    let mut seen = arrivals(&more, 1);
+    seen.retain(|packet| packet.0 < 2);
+    assert_eq!(seen, arrivals(&p, 1));
+}
+
+/// Ideal hosts send packets at the times at which the source makes them.
+#[test]
+fn ideal_hosts_do_not_wait() {
+    let gap = Time::from_us(50);
+    let p = sources("ideal", &[RTT], gap, Time::from_secs(1));
+    for (i, (_, at)) in (0..).zip(arrivals(&p, 1)) {
+        assert_eq!(at.ns(), RTT.ns() / 2 + i * gap.ns());
+    }
+    assert_eq!(p.hosts, Plan::default().hosts);
+}
+
+/// Both directions wait, and no packet overtakes another: the RTT grows by two mean waits, and TCP
+/// retransmits nothing. A queue of the link could only add to the RTT.
+#[test]
+fn a_flow_sees_both_hosts_wait() {
+    let [min, max] = bounds();
+    let rtt = |hosts| {
+        let mut f = flow("f", "reno", RTT, &[]);
+        f.tcp.rwnd = Bytes(2 * 1448);
+        let mut p = plan(Time::from_secs(60), vec![link(FAST, "fifo", &[])], vec![f]);
+        p.hosts = kind(hosts);
+        let outcome = run(network(&p));
+        assert_eq!(outcome.flows[0].retransmits, 0);
+        outcome.flows[0].rtt.mean().expect("samples")
+    };
+    let more = rtt("vm") - rtt("ideal");
+    // 60 s have at least 2900 round trips of a window of two segments.
+    let error = 2.0_f64.sqrt() * (max - min) as f64 / (12.0 * 2_900.0_f64).sqrt();
+    assert!((more - (min + max) as f64).abs() < 4.0 * error, "{more} ns");
+}
+
+/// Datagrams that are answered wait in both hosts, too.
+#[test]
+fn answers_wait_as_well() {
+    let [min, max] = bounds();
+    let entry = find(traffic::TABLE.entries(), "ping").expect("registered");
+    let mut options = defaults(entry.options);
+    (entry.finish)(&mut options).expect("sensible");
+    let mut p = plan(Time::from_secs(30), vec![link(FAST, "fifo", &[])], vec![]);
+    p.hosts = kind("vm");
+    p.traffic = vec![TrafficPlan {
+        kind: entry.name,
+        options,
+        answers: Some(vec![]),
+        rtt: RTT,
+        ..cbr("p", 1_000, &[])
+    }];
+    let echoes = run(network(&p)).traffic.swap_remove(0).echoes;
+    let echoes = echoes.expect("a ping has echoes");
+    assert!(echoes.answered > 20 && echoes.lost == 0);
+    let least = RTT.ns() / 2 + min;
+    let back = echoes.back.max().expect("answers");
+    assert!((least..RTT.ns() / 2 + max).contains(&back), "{back}");
+    let both = echoes.rtt.max().expect("answers");
+    assert!(
+        (RTT.ns() + 2 * min..RTT.ns() + 2 * max).contains(&both),
+        "{both}"
+    );
+}
+
+/// Random flows on links with little room: every packet is accounted for, and every transfer ends.
+#[test]
+fn hosts_that_wait_conserve_packets() {
+    for seed in 1..=20 {
+        let flows = (0..4).map(|i| FlowPlan {
+            bytes: Some(Bytes(400_000)),
+            count: 1 + i % 3,
+            ..flow(
+                &format!("f{i}"),
+                ["cubic", "bbr", "prague", "reno"][i as usize],
+                Time::from_ms(2 + 9 * (i % 2)),
+                &[],
+            )
+        });
+        let mut l = link(20_000_000, "fifo", &[("limit", Value::Packets(20))]);
+        l.rate = RatePlan::Constant(Rate(20_000_000));
+        let mut p = plan(Time::from_secs(60), vec![l], flows.collect());
+        p.hosts = kind("vm");
+        let mut network = Network::new(&Arc::new(p.clone()), seed);
+        while network.advance(1000) {
+            let c = network.census();
+            assert_eq!(c.entered, c.ended + c.inside + c.dropped);
+        }
+        let outcome = network.finish();
+        for flow in &outcome.flows {
+            assert_eq!(flow.delivered_bytes, 400_000, "{}", flow.name);
+        }
+    }
+}
