@@ -62,6 +62,11 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
         "hosts do not delay packets at random (`host_jitter`)",
         PamVariant(set={"host_jitter": "0s"}),
     ),
+    Reading(
+        "vm",
+        "hosts hold packets as virtual machines do (`hosts`)",
+        PamVariant(set={"host_jitter": "0s", "hosts": "vm"}),
+    ),
 )
 
 
