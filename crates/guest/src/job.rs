@@ -411,9 +411,10 @@ pub enum Ready {
 }
 
 impl Job {
-    /// Returns the flow, source or program to which each number in captured packets belongs. Flows,
-    /// sources and connections of sources are numbered in the order of their ports. Programs have
-    /// no port, because the addresses of their hosts identify their packets.
+    /// Captured packets are identified by numbers. Returns the flow, source or program to which
+    /// each number belongs. Flows, sources and connections of sources are numbered in the order of
+    /// their ports. Programs have no port, because the addresses of their hosts identify their
+    /// packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));

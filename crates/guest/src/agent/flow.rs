@@ -236,7 +236,8 @@ impl<'a> Connection<'a> {
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // If a request causes a call before the scheduled call, the scheduled call stays scheduled.
+        // The next call may already be scheduled, because an earlier call that a request causes
+        // does not cancel it.
         if next == self.acts_ns {
             return None;
         }

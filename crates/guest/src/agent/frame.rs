@@ -228,8 +228,8 @@ impl Frame {
         mix(u64::from(self.seq) << 32 | u64::from(self.payload)) ^ mix(!rest)
     }
 
-    /// Returns the frames into which a queue splits a TCP packet of joined segments with `size`
-    /// bytes of payload (Linux `tcp_gso_segment`, `inet_gso_segment`).
+    /// Returns the frames into which a queue splits a GSO packet (Linux `tcp_gso_segment`,
+    /// `inet_gso_segment`). Each frame but the last has `size` bytes of payload.
     pub fn segments(&self, size: u16) -> impl Iterator<Item = Frame> + use<> {
         let (whole, size) = (*self, u32::from(size).max(1));
         let last = whole.payload.div_ceil(size).saturating_sub(1);
@@ -248,8 +248,8 @@ impl Frame {
         })
     }
 
-    /// Writes the fields of this frame that differ between the segments of a packet to `bytes`, the
-    /// beginning of the packet.
+    /// Overwrites header fields in `bytes`, the beginning of a GSO packet, with the values of this
+    /// segment.
     pub fn write_to(&self, bytes: &mut [u8]) {
         let at = usize::from(self.transport_at);
         let mut put = |at: usize, value: &[u8]| {
@@ -276,9 +276,9 @@ impl Frame {
         self.protocol == protocol::UDP && !self.fragment
     }
 
-    /// Returns a key that no other packet of the same hosts and direction has, for any protocol. It
-    /// is a hash of the beginning of the payload and of the headers without the fields that routers
-    /// change. `bytes` is the frame.
+    /// Returns a key that no other packet of the same hosts and direction has, for any protocol.
+    /// The key is a hash of the headers and the beginning of the payload. Fields that routers
+    /// change are left out. `bytes` is the frame.
     pub fn content_key(&self, bytes: &[u8]) -> u64 {
         let ports = u64::from(self.source_port) << 16 | u64::from(self.port);
         let mut key = mix(ports << 8 | u64::from(self.protocol));
@@ -397,7 +397,8 @@ pub(super) mod tests {
         assert_ne!(parse(&bytes).expect("TCP").key, before.key);
     }
 
-    /// The segments of a packet have the keys of the frames that leave a queue that splits it.
+    /// If a queue splits a packet, each segment has the same key as the frame that leaves the
+    /// queue.
     #[test]
     fn segments_have_the_keys_of_their_frames() {
         let mut bytes = segment();

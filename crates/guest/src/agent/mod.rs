@@ -94,7 +94,7 @@ pub fn run() -> Result<(), String> {
     let namespaces = setup::network(&job)?;
     let finished = run::run(&job, &namespaces)?;
     let bytes = postcard::to_stdvec(&finished).map_err(|e| format!("result: {e}"))?;
-    // The host regards a file with this name as complete, so rename it only at the end.
+    // The host regards a file with the final name as complete, so write to another name first.
     let part = format!("{RESULTS}/.{}", result::FILE);
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;

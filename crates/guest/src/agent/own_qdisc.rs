@@ -10,8 +10,8 @@ use super::xstats::{align, half, word};
 const RTM_NEWQDISC: u16 = 36;
 const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
-/// With these flags, the kernel creates the queue discipline. It replaces an existing queue
-/// discipline, such as the default queue of a class.
+/// With these flags, the kernel creates the queue discipline. The new queue discipline replaces an
+/// existing one, such as the default queue of a class.
 const NLM_F_CREATE_OR_REPLACE: u16 = 0x500;
 const NLMSG_ERROR: u16 = 2;
 /// `TC_H_ROOT`, the parent handle of a device's root queue discipline.

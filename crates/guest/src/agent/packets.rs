@@ -3,8 +3,8 @@
 //! of marks and drops. `NAME.out` captures after the queue. `NAME.drop` contains the dropped
 //! packets, with the cause of each drop as a comment.
 //!
-//! Records do not arise in order of time. A drop is detected only when a later packet overtakes the
-//! dropped packet. In addition, the captures of the links are read one after the other. Records
+//! Records are not created in order of time. A drop is detected only when a later packet overtakes
+//! the dropped packet. In addition, the captures of the links are read one after the other. Records
 //! therefore wait until no older record can follow. They are then written in order of time. The TCP
 //! and UDP checksums are incomplete, because the guest's devices leave them to the hardware.
 
@@ -31,7 +31,7 @@ const MAX_WAITING: usize = 1 << 17;
 /// small writes.
 const BUFFER: usize = 1 << 20;
 
-/// Number of bytes of a datagram's payload that are stored. They contain the datagram's number.
+/// Number of stored payload bytes of a datagram. These first bytes contain the datagram's number.
 const DATAGRAM_NUMBER: u32 = 8;
 
 /// The stored first bytes of a packet.

@@ -1,8 +1,8 @@
 //! Runs threads that only write to a socket, or only read from a socket, with blocking calls.
 //!
-//! The kernel wakes a thread that waits in such a call directly. To wake a thread that waits in
-//! `epoll_wait`, the kernel and the agent's process have to switch twice more. Because it is cheap
-//! to wake the thread, each call may transfer a small amount of data, which stays in the
+//! The kernel wakes a thread that waits in such a call directly. Waking a thread that waits in
+//! `epoll_wait` takes two more switches between the kernel and the agent's process. Because it is
+//! cheap to wake the thread, each call may transfer a small amount of data, which stays in the
 //! processor's cache.
 
 use std::io;
@@ -53,7 +53,7 @@ pub fn read(flow: &Flow, slack: Slack, socket: Arc<Socket>, failure: Failure) ->
     start(socket, failure, "read", move |socket| {
         let grew = read < growing;
         let n = match grew {
-            // Returns once as many bytes have arrived as the kernel wakes the receiver for.
+            // Returns when the kernel wakes the receiver, that is, after `SO_RCVLOWAT` bytes.
             true => socket.discard(1 << 30)?.unwrap_or(0),
             false => socket.discard_all(1 << 30)?,
         };

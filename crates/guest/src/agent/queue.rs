@@ -25,8 +25,8 @@ pub struct Packet {
     /// Capture time, in ns from the start of the run.
     pub time_ns: u64,
     /// Identifies the flow or program and the direction of the packet. The value is twice the
-    /// number of the flow or program. 1 is added for ACKs, and for packets from the receiver's host
-    /// of a program.
+    /// number of the flow or program. It is 1 more for ACKs, and for packets that a program's
+    /// receiver sends.
     pub lane: usize,
     /// Queues keep the order of packets with the same slot. The slot is the lane or, for a
     /// program's packet, the result of [`Packet::tuple_slot`].
@@ -53,8 +53,8 @@ impl Packet {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// Returns the second slot of the packet's 5-tuple and direction. A packet that the queue has
-    /// marked was in the second slot when it entered.
+    /// A 5-tuple and direction has two slots. Returns the slot in which the packet is not. If the
+    /// queue marked the packet, the packet was in this slot when it entered.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -348,8 +348,8 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No packet that arrived later has left. So only the queue's own count shows how many of
-        // the remaining packets were dropped on arrival.
+        // No packet that arrived after these packets has left. So only the queue's own count shows
+        // how many of the remaining packets were dropped on arrival.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
@@ -488,8 +488,8 @@ mod tests {
         queue.enter(packet(311, 0, 4, 0));
         queue.enter(packet(312, 0, 5, 0));
         queue.leave(packet(320, 0, 3, 0));
-        // When packet 4 arrived, only one packet was waiting, so packet 4 was not dropped because
-        // of a full buffer.
+        // When packet 4 arrived, only one packet was waiting. The buffer was not full, so the
+        // algorithm dropped packet 4.
         queue.leave(packet(330, 0, 5, 0));
         queue.finish(Some(0), None, None);
         assert_eq!(queue.meter.counts.get(Cause::Overflow), 1);
@@ -595,7 +595,7 @@ mod tests {
         let outcome = &measured(netem).links[0];
         assert_eq!((outcome.packets, outcome.counts.drops()), (4, 1));
         assert_eq!(outcome.delay.sum(), 7 + 7 + 100 + 100);
-        // The queue dropped these packets on arrival.
+        // The queue dropped packet 1 on arrival, so packet 1 did not wait.
         let waited = 7 + 7 + 100 + 100 + (1000 - 205);
         assert_eq!(outcome.backlog_byte_ns, 1000 * waited);
     }

@@ -49,8 +49,8 @@ struct Slot {
     /// The time at which the client connected or, once it has finished, the time at which it
     /// finished, in ns.
     since_ns: u64,
-    /// The last packet of a response may be shorter than a full packet. This is the sum of the
-    /// differences for responses completed since the warm-up, in bytes.
+    /// The last packet of a response may be shorter than a full packet. This is the number of
+    /// missing bytes, added up over all responses completed since the warm-up.
     short: u64,
     /// The requests of the connection, if it serves several.
     turns: Turns,

@@ -34,7 +34,7 @@ const STATUS_USER: u32 = 1;
 /// that [`PROGRAM_SNAPLEN`] names.
 const OFFLOAD_HEADER: usize = 10;
 
-/// Where this header has the payload of each segment of a joined packet (`gso_size`).
+/// Offset of `gso_size` in this header: the payload of each segment of a GSO packet.
 const SEGMENT_AT: usize = 4;
 
 #[repr(C)]
@@ -54,19 +54,18 @@ pub struct Captured<'a> {
     pub device: i32,
     /// Whether the device sent the packet.
     pub outgoing: bool,
-    /// Frame length, in bytes. The headers of a joined packet are counted once.
+    /// Frame length, in bytes. The headers of a GSO packet are counted once.
     pub len: u32,
-    /// Payload of each segment but the last, in bytes, if offloads have joined segments. Otherwise
-    /// 0.
+    /// For a GSO packet, the payload of each segment but the last, in bytes. Otherwise 0.
     pub segment: u16,
     /// The stored first bytes of the packet.
     pub bytes: &'a [u8],
 }
 
 impl Captured<'_> {
-    /// Returns the bytes of a packet's frames on the wire. If offloads have joined segments, each
-    /// segment becomes a frame with headers of its own. Queue disciplines and shapers charge these
-    /// bytes (Linux `qdisc_pkt_len_segs_init`).
+    /// Returns the bytes of a packet's frames on the wire. Each segment of a GSO packet becomes a
+    /// frame with its own headers. Queue disciplines and shapers use this length (Linux
+    /// `qdisc_pkt_len_segs_init`).
     pub fn wire_len(&self, payload: u32) -> u32 {
         let segments = match self.segment {
             0 => 1,
@@ -94,7 +93,7 @@ pub enum Which {
 
 impl Ring {
     /// Opens a ring for `packets` packets in the current namespace. It stores the first `snaplen`
-    /// bytes of each packet. `offloads` is whether packets may consist of joined segments.
+    /// bytes of each packet. `offloads` states whether packets may be GSO packets.
     pub fn new(which: Which, packets: usize, snaplen: u32, offloads: bool) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;

@@ -257,7 +257,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Reads a socket option into a buffer. Returns its length in bytes.
+    /// Reads a socket option into a buffer. Returns the length of the option in bytes.
     pub fn get(&self, level: i32, name: i32, buffer: &mut [u8]) -> io::Result<usize> {
         let mut n = buffer.len() as libc::socklen_t;
         // SAFETY: the buffer has room for the number of bytes passed to the call.
@@ -474,7 +474,7 @@ impl Socket {
         Ok(headers[..n].iter().map(|h| h.msg_len as usize).collect())
     }
 
-    /// Makes close reset the connection and discard unsent data.
+    /// Prepares the socket so that closing it resets the connection and discards unsent data.
     pub fn abort(&self) -> io::Result<()> {
         let linger = libc::linger {
             l_onoff: 1,

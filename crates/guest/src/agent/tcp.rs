@@ -24,7 +24,7 @@ pub struct Slack {
 
 impl Slack {
     /// The amounts for endpoints that the main loop's poll wakes. Each wake-up is expensive, so
-    /// much data may wait.
+    /// large amounts of data may wait.
     pub const POLLED: Slack = Slack {
         not_sent: 1 << 20,
         low_water: 512 << 10,
@@ -38,9 +38,9 @@ impl Slack {
     };
 
     /// Returns the amounts for ends with threads. Waking a thread is cheap, so only a little data
-    /// waits, and the data of all flows fits into the processor's cache. But at least as much data
-    /// waits as a burst of ACKs allows the sender to send. A lack of data therefore never limits
-    /// the sender.
+    /// waits, and the data of all flows fits into the processor's cache. But the waiting data is
+    /// enough for everything that a burst of ACKs lets TCP send. A lack of data therefore never
+    /// limits the sender.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -168,9 +168,9 @@ pub fn client(flow: &Flow) -> io::Result<Socket> {
 }
 
 /// Returns the congestion control of the receiving end, which decides whether ECN is negotiated. A
-/// listening socket with DCTCP negotiates ECN regardless of `net.ipv4.tcp_ecn`, and without ECN
-/// DCTCP would behave like Reno. A congestion control that is not in the registry may have the same
-/// requirement, so use it at the receiver too.
+/// listening socket with DCTCP negotiates ECN regardless of `net.ipv4.tcp_ecn`. Without ECN, DCTCP
+/// behaves like Reno. A congestion control that is not in the registry may also need ECN, so use it
+/// at the receiver too.
 fn receivers_control(flow: &Flow) -> &str {
     let known = cc::face(&flow.kernel_cc).is_some();
     if known && !flow.ecn {
@@ -200,11 +200,11 @@ fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Returns after how many bytes of payload the window must be limited again. Until then, the window
-/// grows from half of the buffer by two segments for each segment that arrives, and every segment
-/// is acknowledged at once, as in the simulator ([`growing_segments`]). A sender in slow start does
-/// not fill the window during this time. The first segment always replaces the limit, even if the
-/// window does not grow.
+/// Returns the number of payload bytes after which the window must be limited again. Until then,
+/// the window grows from half of the buffer by two segments for each segment that arrives, and
+/// every segment is acknowledged at once, as in the simulator ([`growing_segments`]). A sender in
+/// slow start does not fill the window during this time. The first segment always replaces the
+/// limit, even if the window does not grow.
 pub fn unbounded(flow: &Flow) -> u64 {
     let segments = growing_segments(u64::from(flow.window), u64::from(flow.mss));
     segments.max(1) * payload(flow)
@@ -215,20 +215,21 @@ fn payload(flow: &Flow) -> u64 {
     u64::from(flow.mss.saturating_sub(flow.option)).max(1)
 }
 
-/// Returns after how many more bytes the kernel must wake the receiver while the window grows, if
-/// the receiver has read `read` bytes.
+/// Returns the number of further bytes after which the kernel must wake the receiver while the
+/// window grows. The receiver has read `read` bytes so far.
 ///
 /// The window grows only into the free part of the buffer (`tcp_grow_window`), by two segments for
-/// each segment. So the growth pauses once two thirds of the bytes that are left of the growth wait
-/// in the buffer. The receiver therefore reads earlier than that, by two segments, and reads each
-/// segment at the end. The window then grows as for an application that always reads at once.
+/// each segment. The growth ends after a known number of bytes. It pauses if two thirds of those
+/// not yet read wait in the buffer. The receiver therefore reads two segments earlier. Near the end
+/// of the growth, it reads after each segment. The window then grows as for an application that
+/// always reads at once.
 pub fn growth_step(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let left = unbounded(flow).saturating_sub(read);
     low_water(flow, slack, read).min(most_unread(left, payload(flow)))
 }
 
-/// Returns how many bytes may wait in the buffer while the window grows, if the window grows until
-/// `left` more bytes have arrived in segments of `segment` bytes.
+/// Returns how many bytes may wait in the buffer while the window grows. The growth ends when the
+/// receiver has read `left` more bytes. Each segment has `segment` bytes.
 fn most_unread(left: u64, segment: u64) -> u64 {
     let most = (2 * left / 3).saturating_sub(2 * segment);
     if most < segment { 1 } else { most }
@@ -241,7 +242,7 @@ pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io
     wake_for(socket, low_water(flow, slack, read))
 }
 
-/// Sets after how many bytes the kernel wakes the receiver.
+/// Sets the number of bytes after which the kernel wakes the receiver.
 pub fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
@@ -286,8 +287,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns after how many more bytes the kernel must wake the receiver, if the receiver has read
-/// `read` bytes. The end of a limited transfer or of a chunk must wake it too.
+/// Returns the number of further bytes after which the kernel must wake the receiver. The receiver
+/// has read `read` bytes so far. The end of a limited transfer or of a chunk must wake it too.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -428,8 +429,8 @@ mod tests {
         assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
     }
 
-    /// Returns how many segments let Linux's window grow (`tcp_grow_window`) if the receiver reads
-    /// as soon as `wake` bytes wait, and the number of times that it reads.
+    /// Returns how often Linux's window grows (`tcp_grow_window`), and how often the receiver
+    /// reads. The receiver reads as soon as `wake` bytes wait.
     fn grows(window: u64, mss: u64, payload: u64, wake: impl Fn(u64) -> u64) -> (u64, u64) {
         let growing = growing_segments(window, mss) * payload;
         let share = 256 * mss / (mss + 832);

@@ -1,5 +1,5 @@
-//! A wire after a link, which loses packets. To find the lost packets, compares the packets that
-//! enter the wire with the packets that leave it.
+//! A wire that loses packets after a link. To find the lost packets, this module compares the
+//! packets that enter the wire with the packets that leave it.
 //!
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
 //! packet overtakes must therefore have been lost. The queue discipline decided to lose this packet
@@ -71,8 +71,8 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// Records that a packet left. Returns the packets that were in front of this packet, because
-    /// they were lost.
+    /// Records that a packet left. Returns the packets that were in front of this packet. These
+    /// packets were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
         if self.discipline.overtakes() {

@@ -28,7 +28,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Returns these statistics, but subtracts the counters of `base` from their counters.
+    /// Returns these statistics with the counters of `base` subtracted.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),

@@ -25,7 +25,7 @@ use crate::job::{Flow, Source};
 /// is not a change.
 const EARLIEST: Time = Time(1);
 
-/// Returns the plan with each event of a rate as a step.
+/// Returns the plan, with each event that changes a rate replaced by a step of the rate.
 pub(super) fn with_steps(plan: &Plan) -> Cow<'_, Plan> {
     let mut steps: Vec<Vec<(Time, Rate)>> = vec![Vec::new(); plan.links.len()];
     for (at, change) in changes(plan) {

@@ -346,8 +346,8 @@ impl Layout {
             }
             if !plan.offloads && has_tcp && !joins {
                 // With this limit, TCP sends each segment as a separate packet. Without the limit,
-                // TCP joins segments even if the device's offloads are off. The kernel then
-                // separates the segments as they leave the device.
+                // TCP combines segments into GSO packets even if the device's offloads are off. The
+                // kernel then splits these packets as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));

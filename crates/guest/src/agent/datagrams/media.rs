@@ -14,7 +14,7 @@ use tailback_record::{FrameOutcome, Frames};
 /// Length of the three numbers, in bytes.
 pub const NUMBERS: usize = 12;
 
-/// Payload of a report, in bytes. Its frame has 98 bytes, as in the simulator.
+/// Payload of a report, in bytes. With its headers, a report has 98 bytes, as in the simulator.
 pub const REPORT: usize = 98 - super::DATAGRAM_HEADERS as usize;
 
 /// The state of a media source and its receiving end.
@@ -73,8 +73,8 @@ impl Media {
         })
     }
 
-    /// Records that a datagram with this payload and frame length has arrived. Returns `None` if it
-    /// does not belong to this source.
+    /// Records that a datagram with this payload has arrived. `len` is its length with all headers,
+    /// in bytes. Returns `None` if it does not belong to this source.
     pub fn arrive(&mut self, payload: &[u8], len: u64, now_ns: u64) -> Option<Arrived> {
         let [number, frame, place] = read(payload)?;
         let sent_ns = *self.captured_ns.get(frame as usize)?;
@@ -85,7 +85,8 @@ impl Media {
         Some(Arrived { sent_ns, report })
     }
 
-    /// Returns the measurements up to the end of the run. Frames are not expected after `stop_ns`.
+    /// Returns the measurements up to the end of the run. The source captures no frames after
+    /// `stop_ns`.
     pub fn outcome(&self, end_ns: u64, stop_ns: u64) -> FrameOutcome {
         self.frames.clone().finish(end_ns, stop_ns)
     }

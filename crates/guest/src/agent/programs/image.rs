@@ -31,8 +31,8 @@ const MOST_ENTRIES: usize = 2000;
 /// Size above which a folder is mounted instead of copied, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// If a folder is too large to copy, the agent handles its subfolders separately. It does so down
-/// to this depth of folders.
+/// If a folder is too large to copy, the agent handles its subfolders separately. It descends at
+/// most this many levels.
 const DEEP: usize = 2;
 
 pub fn show(from: &str, to: &str) -> Result<(), String> {

@@ -1,5 +1,5 @@
-//! Makes a program's root folder in memory, from packages or a container image and the files of its
-//! entry.
+//! Makes a program's root folder in memory. The folder contains packages or a container image, and
+//! the files that the scenario gives to the program.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -44,7 +44,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates an empty pool. The server closes connections at these times, or at once.
+    /// Creates an empty pool. The server closes connections at the times in `collect`. If `collect`
+    /// is `None`, it closes each connection at once.
     pub fn new(collect: Option<Vec<Time>>) -> Pool {
         Pool {
             collect: collect.map(VecDeque::from),

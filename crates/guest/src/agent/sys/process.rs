@@ -142,15 +142,16 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // SAFETY: this process has only one thread, so it may fork.
     let program = check(unsafe { libc::fork() })?;
     if program == 0 {
-        // SAFETY: the calls restore the previous mask, and the default action of the signal that
-        // Rust ignores but programs expect.
+        // SAFETY: the calls restore the previous mask and the default action of SIGPIPE. Rust
+        // ignores SIGPIPE, but programs expect its default action.
         unsafe {
             libc::sigprocmask(libc::SIG_SETMASK, &raw const old, std::ptr::null_mut());
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             libc::_exit(run())
         }
     }
-    // Close these descriptors here, so that they are closed as soon as the program closes them.
+    // Close this process's copies, so that a pipe ends as soon as the program closes its own
+    // descriptor.
     to_null(&[0, 1, 2])?;
     loop {
         // SAFETY: the set is initialised. The call returns no further information.

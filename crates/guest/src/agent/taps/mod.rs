@@ -448,8 +448,8 @@ fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program has finished its work. This is the time at which the last side that is
-/// not a server has ended by itself.
+/// Returns when a program has finished its work. Its work is finished when all sides that are not
+/// servers have ended by themselves.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
