@@ -3,9 +3,9 @@
 //! A full discipline drops packets from its longest queue. So it must find this queue for every
 //! arriving packet or for every batch of drops. Linux searches all queues (fq_codel, fq_pie) or
 //! keeps a heap of them (Cake). In tailback, the queues are divided into blocks, and each block
-//! stores the largest backlog of its queues. When a packet enters or leaves a queue, the queue's
-//! block is only flagged as changed. To find the longest queue, tailback searches only the flagged
-//! blocks again. The result is the same as in Linux. The only exception is that Cake's heap may
+//! stores the largest backlog of its queues. When a packet leaves the longest queue of a block, the
+//! block is only flagged. To find the longest queue, tailback searches only the flagged blocks
+//! again. The result is the same as in Linux. The only exception is that Cake's heap may
 //! choose another of several equally long queues.
 
 const BLOCK: usize = 64;
@@ -13,10 +13,11 @@ const BLOCK: usize = 64;
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
-    /// The largest backlog in each block when the block was last searched, in bytes.
+    /// The largest backlog in each block, in bytes. It is valid for blocks that are not flagged.
     most: Box<[u64]>,
-    /// Whether a backlog in each block has changed since the block was last searched.
-    changed: Box<[bool]>,
+    /// For each block, whether it is flagged: its longest queue may have become shorter since the
+    /// block was last searched.
+    shrunk: Box<[bool]>,
 }
 
 impl Backlogs {
@@ -24,7 +25,7 @@ impl Backlogs {
         Backlogs {
             bytes: vec![0; queues].into(),
             most: vec![0; queues.div_ceil(BLOCK)].into(),
-            changed: vec![false; queues.div_ceil(BLOCK)].into(),
+            shrunk: vec![false; queues.div_ceil(BLOCK)].into(),
         }
     }
 
@@ -35,23 +36,28 @@ impl Backlogs {
 
     #[inline]
     pub fn add(&mut self, queue: usize, len: u16) {
-        self.bytes[queue] += u64::from(len);
-        self.changed[queue / BLOCK] = true;
+        let bytes = &mut self.bytes[queue];
+        *bytes += u64::from(len);
+        let most = &mut self.most[queue / BLOCK];
+        *most = (*most).max(*bytes);
     }
 
     #[inline]
     pub fn remove(&mut self, queue: usize, len: u16) {
-        self.bytes[queue] -= u64::from(len);
-        self.changed[queue / BLOCK] = true;
+        let bytes = &mut self.bytes[queue];
+        if *bytes >= self.most[queue / BLOCK] {
+            self.shrunk[queue / BLOCK] = true;
+        }
+        *bytes -= u64::from(len);
     }
 
     /// Returns the index of the longest queue and its length in bytes. If several queues are
     /// equally long, returns the first of them.
     pub fn longest(&mut self) -> (usize, u64) {
         let mut longest = (0, 0);
-        let blocks = self.most.iter_mut().zip(&mut self.changed);
-        for (block, (most, changed)) in blocks.enumerate() {
-            if std::mem::take(changed) {
+        let blocks = self.most.iter_mut().zip(&mut self.shrunk);
+        for (block, (most, shrunk)) in blocks.enumerate() {
+            if std::mem::take(shrunk) {
                 let queues = self.bytes[block * BLOCK..].iter().take(BLOCK);
                 *most = queues.fold(0, |most, bytes| most.max(*bytes));
             }

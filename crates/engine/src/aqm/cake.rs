@@ -381,10 +381,22 @@ pub struct Cake {
 
 const TINS: usize = 8;
 
+/// A queue that may send: its tin, its index, and the list in which it waits.
+#[derive(Clone, Copy)]
+struct Turn {
+    t: usize,
+    index: usize,
+    list: flows::List,
+}
+
+/// What a queue did when it was its turn.
 enum Taken {
-    /// A packet was delivered.
+    /// It delivered a packet.
     Packet,
+    /// It was empty.
     Empty,
+    /// The packet was dropped. The queue has its turn again.
+    Dropped,
     /// The packet was dropped, but its bytes were charged to the rate (`ingress`). The scheduler
     /// must choose a queue again.
     Charged,
@@ -556,9 +568,8 @@ impl Cake {
         best.0
     }
 
-    /// Takes packets from a queue until the AQM lets a packet pass. Writes this packet to `next`.
-    /// With `ingress`, a drop also ends the loop.
-    #[inline]
+    /// Takes a packet from a queue and writes it to `next`. The AQM may mark or drop the packet.
+    #[inline(always)] // inline, because dequeue calls it for every packet
     fn take(
         &mut self,
         t: usize,
@@ -568,49 +579,118 @@ impl Cake {
         next: &mut Packet,
     ) -> Taken {
         let clock = now.ns() as i64;
+        let tin = &mut self.tins[t];
+        if !tin.flows.pop_to(index, next) {
+            return Taken::Empty;
+        }
+        let sharing = if self.config.ingress {
+            u32::from(tin.flows.population.bulk)
+        } else {
+            0
+        };
+        let sojourn = clock - next.stamp.ns() as i64;
+        let flow = tin.flows.get(index);
+        let capable = next.ecn.is_capable();
+        let (params, rng) = (&tin.params, &mut self.rng);
+        let verdict = flow
+            .cobalt
+            .decide(params, clock, sojourn, capable, sharing, rng);
+        let last = flow.packets.is_empty();
+        let target = tin.params.target;
+        self.leave(t, next);
+        if verdict.mark {
+            sink.mark(next, Cause::Mark, now);
+        }
+        if let Some(cause) = verdict.drop {
+            if last {
+                return Taken::Packet;
+            }
+            sink.drop(next, cause, now);
+            if self.config.ingress {
+                let bytes = self.charge(t, next, clock, true);
+                self.tins[t].flows.spend(index, bytes);
+                return Taken::Charged;
+            }
+            return Taken::Dropped;
+        }
+        if next.ecn == Ecn::Ect0 && self.config.ramp != Ramp::Off {
+            let p = self.config.ramp.probability(target, sojourn, verdict.over);
+            if p > 0.0 && (p >= 1.0 || self.rng.chance(p)) {
+                sink.mark(next, Cause::SceMark, now);
+            }
+        }
+        Taken::Packet
+    }
+
+    /// Chooses the queue that may send next. If no queue may send now, returns what dequeue
+    /// returns. `decaying` is as for [`flows::Flows::next`].
+    #[inline(always)] // inline, because dequeue calls it for every packet
+    fn turn(&mut self, clock: i64, decaying: bool) -> Result<Turn, Dequeue> {
+        if self.backlog.packets == 0 {
+            return Err(Dequeue::Empty);
+        }
+        let opens = self.shaper.opens();
+        if opens > clock {
+            return Err(Dequeue::NotBefore(Time(opens as u64)));
+        }
+        let t = if self.tins.len() > 1 {
+            self.choose(clock)
+        } else {
+            0
+        };
+        self.turn_in(t, decaying)
+    }
+
+    /// Chooses the queue of a tin that may send next.
+    #[inline(always)] // as for `turn`
+    fn turn_in(&mut self, t: usize, decaying: bool) -> Result<Turn, Dequeue> {
+        let Some((index, list)) = self.tins[t].flows.next(decaying) else {
+            return Err(Dequeue::Empty);
+        };
+        self.served = (t, index);
+        Ok(Turn { t, index, list })
+    }
+
+    /// Charges a packet that leaves.
+    #[inline(always)] // as for `turn`
+    fn send(&mut self, turn: &Turn, next: &Packet, clock: i64) -> Dequeue {
+        let bytes = self.charge(turn.t, next, clock, false);
+        self.tins[turn.t].flows.spend(turn.index, bytes);
+        let opens = self.shaper.opens().max(clock);
+        Dequeue::Until(Time(opens as u64))
+    }
+
+    /// Continues a dequeue whose first turn has sent no packet. This is a separate function. So the
+    /// compiler does not compute values for this loop before every dequeue.
+    #[inline(never)]
+    fn dequeue_later(
+        &mut self,
+        mut turn: Turn,
+        mut taken: Taken,
+        now: Time,
+        sink: &mut Sink,
+        next: &mut Packet,
+    ) -> Dequeue {
+        let clock = now.ns() as i64;
         loop {
-            let tin = &mut self.tins[t];
-            if !tin.flows.pop_to(index, next) {
-                return Taken::Empty;
-            }
-            let sharing = if self.config.ingress {
-                u32::from(tin.flows.population.bulk)
-            } else {
-                0
+            let chosen = match taken {
+                Taken::Packet => return self.send(&turn, next, clock),
+                Taken::Dropped => Ok(turn),
+                Taken::Charged => self.turn_in(turn.t, false),
+                Taken::Empty => {
+                    let tin = &mut self.tins[turn.t];
+                    tin.flows.emptied(turn.index, turn.list, &tin.params, clock);
+                    if !tin.flows.active() {
+                        self.active &= !(1 << turn.t);
+                    }
+                    self.turn(clock, false)
+                }
             };
-            let sojourn = clock - next.stamp.ns() as i64;
-            let flow = tin.flows.get(index);
-            let capable = next.ecn.is_capable();
-            let (params, rng) = (&tin.params, &mut self.rng);
-            let verdict = flow
-                .cobalt
-                .decide(params, clock, sojourn, capable, sharing, rng);
-            let last = flow.packets.is_empty();
-            let target = tin.params.target;
-            self.leave(t, next);
-            if verdict.mark {
-                sink.mark(next, Cause::Mark, now);
-            }
-            match verdict.drop {
-                Some(cause) if !last => {
-                    sink.drop(next, cause, now);
-                    if self.config.ingress {
-                        let bytes = self.charge(t, next, clock, true);
-                        self.tins[t].flows.spend(index, bytes);
-                        return Taken::Charged;
-                    }
-                }
-                Some(_) => return Taken::Packet,
-                None => {
-                    if next.ecn == Ecn::Ect0 && self.config.ramp != Ramp::Off {
-                        let p = self.config.ramp.probability(target, sojourn, verdict.over);
-                        if p > 0.0 && (p >= 1.0 || self.rng.chance(p)) {
-                            sink.mark(next, Cause::SceMark, now);
-                        }
-                    }
-                    return Taken::Packet;
-                }
-            }
+            turn = match chosen {
+                Ok(turn) => turn,
+                Err(result) => return result,
+            };
+            taken = self.take(turn.t, turn.index, now, sink, next);
         }
     }
 
@@ -696,44 +776,13 @@ impl Queue for Cake {
             self.stopped = false;
             self.shaper.resume(clock);
         }
-        let mut decaying = true;
-        loop {
-            if self.backlog.packets == 0 {
-                return Dequeue::Empty;
-            }
-            let opens = self.shaper.opens();
-            if opens > clock {
-                return Dequeue::NotBefore(Time(opens as u64));
-            }
-            let t = if self.tins.len() > 1 {
-                self.choose(clock)
-            } else {
-                0
-            };
-            let emptied = loop {
-                let turn = self.tins[t].flows.next(decaying);
-                decaying = false;
-                let Some((index, list)) = turn else {
-                    return Dequeue::Empty;
-                };
-                self.served = (t, index);
-                match self.take(t, index, now, sink, next) {
-                    Taken::Packet => {
-                        let bytes = self.charge(t, next, clock, false);
-                        self.tins[t].flows.spend(index, bytes);
-                        let opens = self.shaper.opens().max(clock);
-                        return Dequeue::Until(Time(opens as u64));
-                    }
-                    Taken::Empty => break (index, list),
-                    Taken::Charged => {}
-                }
-            };
-            let (index, list) = emptied;
-            let tin = &mut self.tins[t];
-            tin.flows.emptied(index, list, &tin.params, clock);
-            if !tin.flows.active() {
-                self.active &= !(1 << t);
-            }
+        let turn = match self.turn(clock, true) {
+            Ok(turn) => turn,
+            Err(result) => return result,
+        };
+        match self.take(turn.t, turn.index, now, sink, next) {
+            Taken::Packet => self.send(&turn, next, clock),
+            taken => self.dequeue_later(turn, taken, now, sink, next),
         }
     }
 

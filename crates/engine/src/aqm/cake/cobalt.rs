@@ -157,7 +157,7 @@ impl Cobalt {
     /// Decides whether to mark or drop the packet at the head. `sojourn` is the packet's sojourn
     /// time in ns. `capable` is true if the packet can be marked. With `ingress`, `bulk_flows` is
     /// the number of the tin's bulk queues. Without `ingress`, it is 0.
-    #[inline]
+    #[inline(always)] // inline, because Cake calls it for every packet
     pub fn decide(
         &mut self,
         p: &Params,

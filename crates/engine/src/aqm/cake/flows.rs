@@ -127,6 +127,12 @@ struct Ends {
     last: u16,
 }
 
+/// The ends of an empty list.
+const EMPTY: Ends = Ends {
+    first: NONE,
+    last: NONE,
+};
+
 /// The lists in which the queues of a tin wait for service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum List {
@@ -200,10 +206,6 @@ impl Flows {
             source: 0,
             destination: 0,
         };
-        let none = Ends {
-            first: NONE,
-            last: NONE,
-        };
         Flows {
             isolation,
             flows: vec![flow; count].into(),
@@ -211,7 +213,7 @@ impl Flows {
             tags: vec![0; count].into(),
             backlogs: Backlogs::new(count),
             hosts: vec![Host::default(); count].into(),
-            lists: Box::new([none; List::FIRST_OLD + ROUNDS]),
+            lists: Box::new([EMPTY; List::FIRST_OLD + ROUNDS]),
             waited_for: [0; ROUNDS / 64],
             waiting: 0,
             round: 0,
@@ -346,7 +348,7 @@ impl Flows {
         }
     }
 
-    #[inline]
+    #[inline(always)] // as for `next`
     pub fn pop_to(&mut self, index: usize, next: &mut Packet) -> bool {
         let any = self.flows[index].packets.pop_to(next);
         if any {
@@ -380,29 +382,42 @@ impl Flows {
 
     /// Returns the next queue that may send. If `decaying` is true, one decaying queue comes first.
     /// Sparse queues come next, and bulk queues last.
-    #[inline]
-    pub fn next(&mut self, mut decaying: bool) -> Option<(usize, List)> {
+    #[inline(always)] // inline, because Cake calls it for every packet
+    pub fn next(&mut self, decaying: bool) -> Option<(usize, List)> {
+        let none = |list: List| self.lists[list.index()].first == NONE;
+        let list = List::Old(self.round);
+        let first = self.lists[list.index()].first;
+        if self.waiting == 1
+            && first != NONE
+            && none(List::New)
+            && (!decaying || none(List::Decaying))
+        {
+            // This is the only waiting queue, so it is next again until it has bytes left.
+            let index = usize::from(first);
+            while self.turns[index % QUEUES].deficit <= 0 {
+                self.refill(index);
+            }
+            return Some((index, list));
+        }
+        let (index, list) = self.next_of_many(decaying)?;
+        Some((usize::from(index), list))
+    }
+
+    /// Does the same as [`Flows::next`], but for any number of waiting queues. The result fits into
+    /// a register.
+    #[inline(never)]
+    fn next_of_many(&mut self, mut decaying: bool) -> Option<(u16, List)> {
         loop {
             let list = self.first_list(decaying)?;
             decaying = false;
-            let index = usize::from(self.lists[list.index()].first);
+            let first = self.lists[list.index()].first;
+            let index = usize::from(first);
             if self.turns[index % QUEUES].deficit > 0 {
-                return Some((index, list));
+                return Some((first, list));
             }
             // The queue has used up its bytes of this round.
             match list {
-                List::Old(round) if self.waiting > 1 => {
-                    if let Some(index) = self.pass(round) {
-                        return Some((index, list));
-                    }
-                }
-                List::Old(_) => {
-                    // This is the only waiting queue, so it is next again.
-                    self.refill(index);
-                    if self.turns[index % QUEUES].deficit > 0 {
-                        return Some((index, list));
-                    }
-                }
+                List::Old(_) => return Some(self.pass()),
                 List::New | List::Decaying => {
                     self.end_sparse(index);
                     let rounds = self.refill(index);
@@ -413,11 +428,11 @@ impl Flows {
         }
     }
 
-    /// While the first queue of a round has no bytes left, gives it new bytes and moves it to a
-    /// later round. Returns the first queue that has bytes left, or `None` if all queues have
-    /// moved.
+    /// While the first queue of the current round has no bytes left, gives it new bytes and moves it
+    /// to a later round. If all queues of the round have moved, continues with the next round.
+    /// Returns the first queue that has bytes left.
     #[inline]
-    fn pass(&mut self, round: u8) -> Option<usize> {
+    fn pass(&mut self) -> (u16, List) {
         let (isolation, quantum) = (self.isolation, self.quantum);
         // The loop uses local slices, because the compiler would read the addresses of the boxes
         // again after each write.
@@ -425,33 +440,39 @@ impl Flows {
         let (lists, waited_for) = (&mut *self.lists, &mut self.waited_for);
         let mut dither = self.dither;
         let mut grant = Grant::default();
+        let mut granted = None;
+        let mut enough = 0;
+        let mut round = self.round;
         let mut first = lists[List::Old(round).index()].first;
-        let found = loop {
+        loop {
             if first == NONE {
-                break None;
+                // Every queue of this round has moved to a later round.
+                lists[List::Old(round).index()] = EMPTY;
+                waited_for[usize::from(round / 64)] &= !(1 << (round % 64));
+                round = next_round(waited_for, round).unwrap_or(round);
+                first = lists[List::Old(round).index()].first;
             }
             let turn = &mut turns[usize::from(first) % QUEUES];
             if turn.deficit > 0 {
-                break Some(usize::from(first));
+                break;
             }
             debug_assert!(turn.set != Set::Sparse, "sparse queues are in another list");
-            let load = load(isolation, hosts, turn);
-            if load != grant.load {
-                grant = Grant::new(quantum, load);
+            // Queues of the same hosts get the same number of bytes.
+            let ends = Some((turn.source, turn.destination));
+            if granted != ends {
+                granted = ends;
+                grant = Grant::new(quantum, load(isolation, hosts, turn));
+                enough = grant.most * u32::from(grant.rounds - 1);
             }
-            let rounds = grant.refill(&mut turn.deficit, next_bits(&mut dither));
+            let rounds = grant.refill_below(enough, &mut turn.deficit, next_bits(&mut dither));
             let next = std::mem::replace(&mut turn.next, NONE);
             append(turns, lists, waited_for, first, round.wrapping_add(rounds));
             first = next;
-        };
-        self.dither = dither;
-        let list = &mut lists[List::Old(round).index()];
-        list.first = first;
-        if found.is_none() {
-            list.last = NONE;
-            waited_for[usize::from(round / 64)] &= !(1 << (round % 64));
         }
-        found
+        lists[List::Old(round).index()].first = first;
+        self.round = round;
+        self.dither = dither;
+        (first, List::Old(round))
     }
 
     /// Records that a sparse queue has used up its quantum.
@@ -479,28 +500,11 @@ impl Flows {
         if filled(self, round) {
             return Some(round);
         }
-        if let Some(round) = self.next_round() {
+        if let Some(round) = next_round(&self.waited_for, self.round) {
             self.round = round;
             return Some(List::Old(round));
         }
         filled(self, List::Decaying).then_some(List::Decaying)
-    }
-
-    /// Returns the next round for which a bulk queue waits.
-    #[inline]
-    fn next_round(&self) -> Option<u8> {
-        const WORDS: u8 = (ROUNDS / 64) as u8;
-        let at = self.round / 64;
-        // Search the bit set from the current round on. First search the rest of this 64-bit word,
-        // then the other words, and then the beginning of this word.
-        let rest = self.waited_for[usize::from(at)] & (u64::MAX << (self.round % 64));
-        if rest != 0 {
-            return Some(at * 64 + rest.trailing_zeros() as u8);
-        }
-        (1..=WORDS).map(|i| (at + i) % WORDS).find_map(|i| {
-            let word = self.waited_for[usize::from(i)];
-            (word != 0).then(|| i * 64 + word.trailing_zeros() as u8)
-        })
     }
 
     /// Gives a queue its bytes for one round or for several rounds. Returns the number of rounds.
@@ -627,6 +631,23 @@ fn load(isolation: Isolation, hosts: &[Host], turn: &Turn) -> u16 {
     load
 }
 
+/// Returns the next round for which a bulk queue waits. `round` is the current round.
+#[inline]
+fn next_round(waited_for: &[u64; ROUNDS / 64], round: u8) -> Option<u8> {
+    const WORDS: u8 = (ROUNDS / 64) as u8;
+    let at = round / 64;
+    // Search the bit set from the current round on. First search the rest of this 64-bit word, then
+    // the other words, and then the beginning of this word.
+    let rest = waited_for[usize::from(at)] & (u64::MAX << (round % 64));
+    if rest != 0 {
+        return Some(at * 64 + rest.trailing_zeros() as u8);
+    }
+    (1..=WORDS).map(|i| (at + i) % WORDS).find_map(|i| {
+        let word = waited_for[usize::from(i)];
+        (word != 0).then(|| i * 64 + word.trailing_zeros() as u8)
+    })
+}
+
 /// Returns how many bytes a queue gets in a round, in units of 2^-16 bytes.
 #[inline]
 fn share(quantum: u32, load: u16) -> u32 {
@@ -665,8 +686,6 @@ fn append(
 /// The bytes that a queue gets in a round.
 #[derive(Clone, Copy, Default)]
 struct Grant {
-    /// Number of bulk queues of the queue's host.
-    load: u16,
     /// The bytes in units of 2^-16 bytes.
     share: u32,
     /// The most bytes that a queue can get for one round, rounded up.
@@ -680,7 +699,6 @@ impl Grant {
     fn new(quantum: u32, load: u16) -> Grant {
         let share = share(quantum, load);
         Grant {
-            load,
             share,
             most: (share >> 16) + 1,
             rounds: if load > MANY { MOST_ROUNDS } else { 1 },
@@ -696,6 +714,24 @@ impl Grant {
             1 => 1,
             limit => (deficit.unsigned_abs() / self.most + 1).min(u32::from(limit)),
         };
+        self.give(deficit, rounds, bits)
+    }
+
+    /// Does the same as [`Grant::refill`]. A queue with a deficit of at least `enough` gets the
+    /// bytes of the largest number of rounds, and then this needs no division.
+    #[inline]
+    fn refill_below(&self, enough: u32, deficit: &mut i32, bits: u32) -> u8 {
+        let size = deficit.unsigned_abs();
+        let rounds = if size >= enough {
+            u32::from(self.rounds)
+        } else {
+            size / self.most + 1
+        };
+        self.give(deficit, rounds, bits)
+    }
+
+    #[inline]
+    fn give(&self, deficit: &mut i32, rounds: u32, bits: u32) -> u8 {
         let got = (u64::from(self.share) * u64::from(rounds) + u64::from(bits)) >> 16;
         *deficit += got as i32;
         rounds as u8
