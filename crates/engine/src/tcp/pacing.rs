@@ -60,6 +60,12 @@ impl Pacer {
         }
     }
 
+    /// Returns whether packets are paced. Otherwise, [`Pacer::update_rate`] does nothing.
+    #[inline]
+    pub fn paces(&self) -> bool {
+        self.on
+    }
+
     /// Returns whether a packet that waited for pacing may leave now. Without pacing, no packet
     /// waits.
     pub fn is_due(&self, now: Time) -> bool {

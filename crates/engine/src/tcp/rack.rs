@@ -128,6 +128,21 @@ impl Rack {
         self.persist = (self.persist + 1).min(PERSIST);
     }
 
+    /// Returns whether a segment was sent before the newest delivery.
+    #[inline]
+    fn is_overtaken(&self, seq: u64, segment: &Segment) -> bool {
+        segment.sent < self.sent || (segment.sent == self.sent && seq + 1 < self.end)
+    }
+
+    /// Returns whether [`Rack::detect_loss`] would stop at the segment that it visits first.
+    #[inline]
+    pub fn finds_no_loss(&self, board: &Scoreboard) -> bool {
+        board.first_transmission().is_none_or(|(seq, segment)| {
+            let waits = segment.flags & (state::LOST | state::RETRANS) == state::LOST;
+            !waits && !self.is_overtaken(seq, segment)
+        })
+    }
+
     /// Finds losses (RFC 8985 section 6.2 step 5; Linux `tcp_rack_detect_loss`). If more segments
     /// may turn out to be lost, returns how long to wait before the next check.
     pub fn detect_loss(
@@ -142,9 +157,7 @@ impl Rack {
             if segment.flags & (state::LOST | state::RETRANS) == state::LOST {
                 return Walk::Next;
             }
-            let sent_before =
-                segment.sent < self.sent || (segment.sent == self.sent && seq + 1 < self.end);
-            if !sent_before {
+            if !self.is_overtaken(seq, segment) {
                 return Walk::Stop;
             }
             let due = segment.sent + self.rtt + window;

@@ -26,8 +26,14 @@ impl Ranges {
     /// Returns the range that contains `at`, or `None`.
     #[inline]
     pub fn containing(&self, at: u64) -> Option<(u64, u64)> {
-        let next = self.0.partition_point(|r| r.0 <= at);
-        let range = *self.0.get(next.checked_sub(1)?)?;
+        // Most searches are for the last range.
+        let range = match *self.0.last()? {
+            last if last.0 <= at => last,
+            _ => {
+                let next = self.0.partition_point(|r| r.0 <= at);
+                *self.0.get(next.checked_sub(1)?)?
+            }
+        };
         (at < range.1).then_some(range)
     }
 

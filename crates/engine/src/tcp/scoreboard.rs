@@ -462,6 +462,17 @@ impl Scoreboard {
         }
     }
 
+    /// Returns the segment that [`Scoreboard::walk_transmissions`] visits first, and its number.
+    #[inline]
+    pub fn first_transmission(&self) -> Option<(u64, &Segment)> {
+        if self.linked {
+            let segment = self.ring.get(self.head as usize)?;
+            return Some((self.seq_of(self.head), segment));
+        }
+        let Flight { una, nxt, .. } = self.flight;
+        (una < nxt).then(|| (una, self.get(una)))
+    }
+
     /// Visits the segments in the order of their last transmission, the oldest first. The result of
     /// `visit` decides what happens to each segment.
     pub fn walk_transmissions(&mut self, mut visit: impl FnMut(u64, &Segment) -> Walk) {

@@ -413,7 +413,14 @@ impl Sender {
         }
     }
 
+    #[inline]
     pub(super) fn update_pacing_rate(&mut self) {
+        if self.pacer.paces() {
+            self.set_pacing_rate();
+        }
+    }
+
+    fn set_pacing_rate(&mut self) {
         let view = self.conn.view(&self.board.flight);
         self.pacer.update_rate(view, &mut self.window);
     }

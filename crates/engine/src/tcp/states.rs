@@ -211,7 +211,15 @@ impl Sender {
 
     /// Finds losses with RACK. If RACK cannot decide about some segments yet, returns how long to
     /// wait before the next check.
+    #[inline]
     pub(super) fn detect_loss(&mut self) -> Option<Time> {
+        if self.recovery.rack.finds_no_loss(&self.board) {
+            return None;
+        }
+        self.search_losses()
+    }
+
+    fn search_losses(&mut self) -> Option<Time> {
         let rates = self.rates.as_deref_mut();
         let rack = &self.recovery.rack;
         let wait = rack.detect_loss(&self.conn, &mut self.board, rates);

@@ -19,9 +19,9 @@ const FLOAT: usize = 8;
 /// Whole numbers below this limit are stored in up to seven bytes. A float represents each of these
 /// numbers exactly.
 const WHOLE: f64 = (1_u64 << 53) as f64;
-/// Maximum length of a row in bytes. A row has the first byte, two differences of at most ten
-/// bytes, and a value.
-const MOST: usize = 1 + 10 + 10 + 8;
+/// Maximum length of the part of a row before the value, in bytes: the first byte, and two
+/// differences of at most ten bytes.
+const MOST: usize = 1 + 10 + 10;
 
 /// Rows in the order in which they were appended.
 #[derive(Clone, Debug, Default)]
@@ -40,20 +40,6 @@ impl Rows {
 
     /// Appends a row.
     pub fn push(&mut self, row: Row) {
-        let mut buffer = [0; MOST];
-        let mut to = Writer {
-            bytes: &mut buffer,
-            at: 1,
-        };
-        let mut head = 0;
-        if row.key != self.next_key {
-            head |= KEY;
-            to.difference(u64::from(row.key).wrapping_sub(u64::from(self.next_key)));
-        }
-        if row.time_ns != self.time_ns {
-            head |= TIME;
-            to.difference(row.time_ns.wrapping_sub(self.time_ns));
-        }
         let whole = row.value as u64;
         // Compare bits, because -0.0 is equal to 0.
         let exact = row.value < WHOLE && (whole as f64).to_bits() == row.value.to_bits();
@@ -62,13 +48,43 @@ impl Rows {
         } else {
             (row.value.to_bits(), FLOAT)
         };
-        to.put(&bits.to_le_bytes()[..size]);
-        let end = to.at;
-        buffer[0] = head | ((size as u8) << SIZE);
-        self.bytes.extend_from_slice(&buffer[..end]);
+        let head = (size as u8) << SIZE;
+        // Append eight bytes, and then remove the zeros at the end. This is faster than a call that
+        // copies a variable number of bytes.
+        let bytes = bits.to_le_bytes();
+        if row.key == self.next_key && row.time_ns == self.time_ns {
+            let [a, b, c, d, e, f, g, h] = bytes;
+            self.bytes
+                .extend_from_slice(&[head, a, b, c, d, e, f, g, h]);
+        } else {
+            self.push_differences(head, &row);
+            self.bytes.extend_from_slice(&bytes);
+        }
+        self.bytes.truncate(self.bytes.len() + size - FLOAT);
         self.len += 1;
         self.next_key = row.key.wrapping_add(1);
         self.time_ns = row.time_ns;
+    }
+
+    /// Appends the first byte of a row, and the differences of its key and its time.
+    #[inline(never)]
+    fn push_differences(&mut self, mut head: u8, row: &Row) {
+        let mut buffer = [0; MOST];
+        let mut to = Writer {
+            bytes: &mut buffer,
+            at: 1,
+        };
+        if row.key != self.next_key {
+            head |= KEY;
+            to.difference(u64::from(row.key).wrapping_sub(u64::from(self.next_key)));
+        }
+        if row.time_ns != self.time_ns {
+            head |= TIME;
+            to.difference(row.time_ns.wrapping_sub(self.time_ns));
+        }
+        let end = to.at;
+        buffer[0] = head;
+        self.bytes.extend_from_slice(&buffer[..end]);
     }
 
     /// Returns the rows.
@@ -111,9 +127,9 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
+    fn put(&mut self, byte: u8) {
+        self.bytes[self.at] = byte;
+        self.at += 1;
     }
 
     /// Writes the difference of two numbers, with seven bits in each byte. A negative difference
@@ -122,10 +138,10 @@ impl Writer<'_> {
         let signed = of as i64;
         let mut left = ((signed << 1) ^ (signed >> 63)) as u64;
         while left >= 0x80 {
-            self.put(&[left as u8 | 0x80]);
+            self.put(left as u8 | 0x80);
             left >>= 7;
         }
-        self.put(&[left as u8]);
+        self.put(left as u8);
     }
 }
 
