@@ -131,6 +131,18 @@ UNUSUAL = [
     {"bottleneck.queue.limit": ["20p", "40p", "60kb"]},
     {"bottleneck.queue.limit": ["0.5bdp", "1bdp", "2bdp"]},
     {"bottleneck.queue": ["fifo", {"aqm": "codel", "target": "3ms"}, "fq_codel"]},
+    {"bottleneck.queue": ["codel", {"aqm": "codel", "target": "3ms"}, "fifo", "dualpi2"]},
+    {"bottleneck.queue": [{"aqm": name} for name in ("fifo", "codel", "pie", "fq_codel")]},
+    {
+        "bottleneck.queue": [
+            {"aqm": "codel"},
+            {"aqm": "codel", "target": "2ms", "interval": "20ms"},
+            {"aqm": "fq_codel"},
+            {"aqm": "dualpi2"},
+        ]
+    },
+    {"bottleneck.queue": [{"aqm": "pie", "target": f"{n}ms"} for n in (1, 3, 5, 15)]},
+    {"flows[0].cc": ["cubic", {"name": "cubic", "beta": 0.5}, "reno", "bbr"]},
     {"bottleneck.rate": ["5Mbit", "10.5Mbit", {"steps": [["0s", "1Mbit"], ["100ms", "2Mbit"]]}]},
     {"flows[0].cc.beta": [0.5, 0.7, 0.85]},
     {"path.rtt": ["10.0000004ms", "1.5us", "1.00000015s"]},

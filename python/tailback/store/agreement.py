@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 LOOKED_AT = 64
 """How many sweep points to compare when results are opened. `verify` compares all sweep points."""
 
+NAMES = ("aqm", "cc", "kind", "name")
+"""Keys of a scenario's tables that name an algorithm."""
+
 Leaf = tuple[str | int, ...]
 """The path to a value in a manifest: keys and indices."""
 
@@ -69,12 +72,33 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
     params = dict.fromkeys(key for point, _ in known for key in point.params)
     leaves = [dict(_leaves(canonical)) for _, canonical in known]
     for key in params:
-        values = [point.params.get(key) for point, _ in known]
+        values = [_named(point.params.get(key)) for point, _ in known]
         for place in _disagreeing(key, values, leaves):
             point = known[place][0]
             label = point.labels.get(key, point.params[key])
             problems.append(f"{key} = {label} is not what run {point.run_id} was run with")
     return problems
+
+
+def _named(value: object) -> object:
+    """Return the algorithm that a table names, such as "codel" for `{ aqm = "codel", limit =
+    "100p" }`.
+
+    An index contains a table as TOML. A manifest contains the options of a table one by one, and
+    with their defaults, so only the name can be compared. Without a name, the function returns
+    `None`. Other values are returned as they are.
+    """
+    if not isinstance(value, str) or not value.startswith(("{", "[")):
+        return value
+    # This import is slow, and most sweeps do not need it.
+    import tomllib
+
+    try:
+        table = tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return None
+    found = [table[name] for name in NAMES if isinstance(table, dict) and name in table]
+    return next((name for name in found if isinstance(name, str)), None)
 
 
 def _some(points: Sequence[PointRef], most: int | None) -> Sequence[PointRef]:
