@@ -189,6 +189,14 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "these times do not explain the open questions above",
     ),
     (
+        "packets that are held and leave together, for longer than in `vm`",
+        "a link of 10 Gbit/s before the queue that releases packets every 1 to 3 ms (`slots`, "
+        "2 seeds, no host jitter)",
+        "CoDel with ECN at 2 ms and 8 BDP: Prague gets 42 Mbit/s (published: 67). FIFO with 10 "
+        "flows a side at 1 BDP: 43 (published: 63)",
+        "one row comes nearer, and the other gets worse, so held bursts do not explain both",
+    ),
+    (
         "CoDel and FQ-CoDel with ECN",
         "srtt of both sides by queue",
         "the queue is about 5 ms long, its target; the published one is longer, up to 10 ms",
