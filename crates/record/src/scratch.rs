@@ -13,7 +13,7 @@ use std::thread;
 
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
-/// Number of folders in a scratch folder from which several threads delete them.
+/// If a scratch folder contains at least this many folders, several threads delete them.
 const MANY: usize = 256;
 
 /// A scratch folder of this process, deleted when this value is dropped.
@@ -132,7 +132,8 @@ fn remove(folder: &Path) {
         .map(|entry| entry.path())
         .collect();
     if paths.len() >= MANY {
-        // The file system deletes the files of different folders at the same time.
+        // Use several threads, because the file system can delete files from different folders in
+        // parallel.
         let threads = thread::available_parallelism()
             .map_or(1, usize::from)
             .min(MANY);

@@ -123,7 +123,8 @@ impl Series {
     }
 
     /// Returns a text that shares its memory with an equal text of one of the last keys, if
-    /// possible. The last keys belong to the same flow and to the flow before it.
+    /// possible. The last keys are those of the flow that is being declared and of the flow
+    /// declared before it.
     fn shared<'a>(
         &'a self,
         text: &str,
@@ -140,8 +141,8 @@ impl Series {
         SeriesId(number)
     }
 
-    /// Adds keys to series that were recorded by number, in the order of the numbers. Series
-    /// without rows get no key.
+    /// Adds keys for the series whose ids [`Series::numbered`] created, in the order of their
+    /// numbers. Series without rows get no key.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.rows().map(|row| row.key as usize + 1).max();
         let mut place = vec![None; numbers.unwrap_or(0)];
@@ -227,8 +228,8 @@ impl Series {
     }
 }
 
-/// Number of last keys that are searched for an equal text. BBR flows have more series than other
-/// flows: a dozen.
+/// How many of the last keys are searched for an equal text. These include all keys of the previous
+/// flow, because a flow has at most about a dozen series (BBR).
 const SHARING: usize = 40;
 
 #[cfg(test)]

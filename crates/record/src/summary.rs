@@ -164,7 +164,7 @@ fields! {
 }
 
 fields! {
-    /// Statistics of a link's samples, one for each interval after the warm-up.
+    /// Statistics of a link's samples, which are taken in each interval after the warm-up.
     pub struct QueueSamples {
         /// Utilisation of the link. There is one sample for each interval of `record.statistics`.
         utilisation: Stat = measured("", Intervals).more();

@@ -42,8 +42,8 @@ pub const HISTOGRAMS: &str = "message histograms {
 /// Number of rows in a row group. A small row group needs little memory to write and to read.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest number of times that all rows of a series are read to write it. The rows are packed, so
-/// they can only be read in the order of recording.
+/// If a series has at most this many row groups, each group is written by reading all rows. The
+/// rows are packed, so they can only be read in the order of recording.
 const READINGS: usize = 4;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
@@ -59,8 +59,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Omit statistics and the offset index. Both are not useful in files of this size. In a
-        // short run, they would take up most of the file.
+        // Omit statistics and the offset index. Neither is useful in files of this size. In a short
+        // run, they would take up most of the file.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -192,7 +192,8 @@ fn begins(series: &Series) -> Vec<u32> {
 }
 
 /// Divides the rows into the row groups of the file, packed and in the order of recording. Returns
-/// nothing for a few row groups, which need less memory if each reads all rows.
+/// no parts if the file has at most [`READINGS`] row groups: it then takes less memory to read all
+/// rows for each group.
 fn parts(series: &Series, begins: &[u32], group_rows: usize) -> Vec<packed::Rows> {
     let groups = series.len().div_ceil(group_rows);
     if groups <= READINGS {
@@ -227,9 +228,9 @@ fn collect_group(
     }
 }
 
-/// Collects the rows of a row group, which are the rows at the places `range` of all rows sorted by
-/// series. Within a series, rows are in the order of recording. `rows` are in this order, and `next`
-/// has the place of the first of them of each series.
+/// Collects the rows of a row group: the rows whose places are in `range`, if all rows are sorted
+/// by series. Within a series, rows are in the order of recording. `rows` are in the order of
+/// recording. `next` contains, for each series, the place of the first of these rows.
 fn collect(
     rows: impl Iterator<Item = Row>,
     mut next: Vec<u32>,

@@ -12,7 +12,7 @@ const KEY: u8 = 1;
 /// Set if the time is not the previous row's time. The difference from the previous time then
 /// follows.
 const TIME: u8 = 2;
-/// Position in the first byte at which the length of the value in bytes begins.
+/// The first byte, shifted right by this many bits, is the length of the value in bytes.
 const SIZE: u32 = 2;
 /// Length in bytes of a value that is not a whole number below [`WHOLE`].
 const FLOAT: usize = 8;

@@ -10,7 +10,7 @@ fields! {
     pub struct ChunkSummary {
         /// Number of chunks (`flows.chunks`) that were written or requested after the warm-up.
         begun: u64 = measured("", Count).called("chunks");
-        /// Number of the chunks in `chunks` that arrived before the end of the run.
+        /// Number of the chunks counted in `chunks` that arrived before the end of the run.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();
         /// Time from the write or request of a chunk until its last byte arrived.
         took_ms: Stat = measured("ms", Requests)

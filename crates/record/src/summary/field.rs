@@ -86,7 +86,7 @@ pub struct Reading {
 pub enum Weight {
     /// The field counts events and is not a mean.
     Count,
-    /// The field is a number of bytes divided by the measured time.
+    /// The field counts bytes, or is a count of bytes divided by a time or by the link's capacity.
     Bytes,
     /// Every packet has the same weight.
     Packets,

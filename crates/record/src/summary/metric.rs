@@ -1,4 +1,4 @@
-//! Lists the metrics that are fields of a summary, from the declarations of the fields.
+//! Makes the list of metrics from the declarations of the fields of a summary.
 
 use std::sync::LazyLock;
 

@@ -75,7 +75,7 @@ fields! {
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// Payload that reached the sender's host, divided by the measured time.
         back_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
-        /// From the first to the last packet with payload.
+        /// Time from the first to the last packet with payload.
         completion_s: Option<f64> = measured("s", Once).less();
         /// Round-trip time, derived from the packets.
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();

@@ -41,7 +41,7 @@ fields! {
         /// Time from the client's connect until it received the last byte, s.
         completion_s: Stat = about();
         /// (size / link rate + 2 RTT) / completion, at most 1. A shaper sends a packet at the start
-        /// of its slot. So the completion of a single packet may be shorter than size / link rate +
+        /// of its slot. So a request of a single packet may complete sooner than size / link rate +
         /// 2 RTT.
         normalised: Stat = about();
     }
