@@ -10,7 +10,7 @@ use tailback_engine::crates::Whereabouts;
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    /// The progress from 0 to 1. The integer has the bits of this float.
+    /// The progress from 0 to 1. Stored as the bits of an `f64`.
     fraction: AtomicU64,
     /// The plugin hook that is running, if any. Set when the run begins.
     at_work: OnceLock<Whereabouts>,
@@ -20,8 +20,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Creates a control that makes its run panic halfway. Tests check with it that a panic affects
-    /// only its own run.
+    /// Creates a control that makes its run panic halfway. Tests use it to check that a panic
+    /// affects only its own run.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,

@@ -73,8 +73,8 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 /// every hook.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // Use a thread with a timeout. A hook may never return, and the module is only loaded after the
-    // check.
+    // Use a thread with a timeout, because a hook may never return. The Python module can only be
+    // loaded after the check.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {

@@ -205,8 +205,8 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Time of the last status change, and inode number. Both are 0 if changes of the entry are not
-    /// detected by these numbers.
+    /// Time of the last status change, and inode number. Both are 0 in the entries of [`walk`],
+    /// because [`HASHED`] does not keep their hashes.
     stamp: [i64; 3],
     len: u64,
     /// Target of a symbolic link.

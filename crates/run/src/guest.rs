@@ -26,7 +26,7 @@ pub struct Ran<'a> {
     pub wall_s: f64,
     /// CPU time of the guest, s.
     pub cpu_s: f64,
-    /// Largest memory of the guest, bytes.
+    /// Peak memory use of the guest, bytes.
     pub memory_bytes: u64,
     /// Numbers from the output files of programs. `None` if a number was not found.
     pub numbers: Numbers,

@@ -11,7 +11,7 @@ use tailback_scenario::{
 
 use crate::{VERSION, crates, files};
 
-/// Largest size of a trace, bytes. For comparison, a trace of ten million lines has 90 MB.
+/// Largest size of a trace, bytes. For comparison, a trace of ten million lines is 90 MB long.
 const MAX_TRACE: u64 = 128 << 20;
 
 /// A scenario and the engine that will run it.

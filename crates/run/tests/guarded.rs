@@ -54,8 +54,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the sweep points of a scenario with their names in `hashes.tsv`, which are numbered if
-/// there are several.
+/// Returns the sweep points of a scenario, each with its name in `hashes.tsv`. If there are several
+/// points, the names are numbered.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),

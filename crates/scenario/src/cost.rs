@@ -13,7 +13,7 @@ const ACK: u64 = 66;
 const FRAME: u64 = 1514;
 
 /// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
-/// it. It uses the fractions of the other links.
+/// it. For the other links, it uses the fractions from the previous iteration.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
@@ -90,8 +90,9 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 enum Sender {
     /// The sender's own rate: it sends datagrams without congestion control.
     Datagrams,
-    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too. Either the
-    /// sender responds to marks, or its packets are not ECN-capable and the policer drops them.
+    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too. This is the
+    /// case if the sender responds to marks, or if the policer drops its packets because they are
+    /// not ECN-capable.
     Tcp { marks: bool },
 }
 

@@ -80,8 +80,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file has a key of a scenario. If it has none, the user has probably named a
-/// wrong file, which may be confidential.
+/// Returns whether a file has a key of a scenario. If it has none, the user has probably named the
+/// wrong file, and this file may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()

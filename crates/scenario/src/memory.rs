@@ -17,9 +17,9 @@ use crate::scenario::Scenario;
 /// Bytes for a flow. Sender, receiver, names, series keys and counters need 4 KiB. A histogram of
 /// round-trip times has 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
-/// Bytes for an entry in a histogram's list of carried counts (`CARRIED`). At most one in 256
-/// samples adds an entry (`SAMPLES_CARRIED`). A histogram of packet times has at most
-/// `BUCKETS_CARRIED` entries, because its number of buckets is limited.
+/// Bytes for an entry in a histogram's list of carries, which are counts moved there from full
+/// buckets (`CARRIED`). At most one in 256 samples adds an entry (`SAMPLES_CARRIED`). A histogram
+/// of packet times has at most `BUCKETS_CARRIED` entries, because its number of buckets is limited.
 const CARRIED: u64 = 32;
 const SAMPLES_CARRIED: u64 = 256;
 const BUCKETS_CARRIED: u64 = 4096;
@@ -249,7 +249,7 @@ fn frame(plan: &Plan) -> u64 {
 }
 
 /// Returns how many full segments a link can carry in a time. A negative overhead increases this
-/// number. If the overhead is as long as a frame, the number has no bound.
+/// number. If a negative overhead cancels the whole frame, the number has no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);

@@ -1,5 +1,5 @@
-//! Reads a queue discipline, a congestion control or a kind of traffic, with its options. It is an
-//! entry of a registry, or an algorithm that only the kernel has.
+//! Reads a queue discipline, a congestion control or a kind of traffic, with its options. Each of
+//! these is an entry of a registry, or an algorithm that only the kernel provides.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};

@@ -144,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns a table that the file does not contain, without any keys.
+    /// Returns an empty table in place of a table that the file does not contain.
     fn absent(&self, def: &'static TableDef, span: Span) -> Fields<'static> {
         Fields {
             def,

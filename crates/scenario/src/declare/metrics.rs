@@ -32,8 +32,8 @@ keys! {
     }
 }
 
-/// The metric that divides a flow's throughput by its throughput with the standard response to
-/// marks, which another sweep point measures.
+/// The metric that divides a flow's throughput by its throughput at another sweep point, where the
+/// flow uses the standard response to marks.
 pub(crate) const GAIN: &str = "throughput_gain";
 
 /// Metrics that `python/tailback/metrics` computes, each with its scope and the parts of a summary

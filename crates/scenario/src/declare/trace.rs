@@ -13,7 +13,7 @@ use super::MAX_TIME;
 use crate::hash::hex;
 use crate::request::Loader;
 
-/// The largest number of opportunities in a trace: an hour at 33 Gbit/s.
+/// The largest number of opportunities in a trace: an hour at 33 Mbit/s.
 const MAX_TRACE: usize = 10_000_000;
 
 /// The largest number of opportunities in all traces of a scenario together.
@@ -133,8 +133,8 @@ fn hash(times: &[Time]) -> String {
 }
 
 /// Parses a Mahimahi trace. Each line is a whole number of milliseconds, at which there is an
-/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not quote the file, because a
-/// wrongly named file may be confidential.
+/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not quote the file, because
+/// the user may have named a confidential file by mistake.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

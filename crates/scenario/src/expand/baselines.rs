@@ -13,8 +13,7 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// The expected value in the error for an assertion that needs a gain, if the sweep has no
-/// baseline.
+/// What an error says is expected, if an assertion needs a gain but the sweep has no baseline.
 pub(crate) const BASELINE: &str =
     "a sweep over beta_ecn whose values include beta, which is the standard backoff";
 

@@ -43,7 +43,7 @@ struct Set {
     node: Node,
     /// The links to which the path refers.
     links: Vec<usize>,
-    /// The steps of the path below the link, beginning with the link's key.
+    /// The steps of the path after the link, such as `queue` and `target`.
     below: Vec<String>,
 }
 

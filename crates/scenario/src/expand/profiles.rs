@@ -45,7 +45,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
                 let missing: Vec<Item> = missing.collect();
                 written.0.extend(missing);
             }
-            // `profile` is invalid, which is reported when the table is read.
+            // The key is not a table. Reading the key later reports this error.
             Some(_) => {}
             None => {
                 let value = Toml::Table(keys);

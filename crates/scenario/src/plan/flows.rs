@@ -28,7 +28,7 @@ pub(super) struct Context<'a> {
     pub start_jitter: Time,
     pub tcp: &'a TcpPlan,
     pub budget: Budget,
-    /// The first link of the members of each class that has been read so far.
+    /// For each class that has been read so far, the first link of its members.
     pub classes: HashMap<String, u32>,
 }
 

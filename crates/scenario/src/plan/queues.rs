@@ -69,8 +69,8 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // It is unknown whether a congestion control that only the kernel has sends ECT(1),
-                // so assume that it does.
+                // If only the kernel provides a congestion control, tailback does not know whether
+                // it sends ECT(1). So assume that it does.
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };

@@ -42,8 +42,8 @@ impl Conditions {
         first.is_some_and(|line| line.split(',').any(|name| COLUMNS.contains(&name.trim())))
     }
 
-    /// Parses a file. Errors do not quote the file, because a wrongly named file may be
-    /// confidential.
+    /// Parses a file. Errors do not quote the file, because the user may have named a confidential
+    /// file by mistake.
     pub fn parse(text: &str) -> Result<Conditions, String> {
         let mut rows = text
             .lines()
