@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Literal
 
 from tailback import metrics
 from tailback.base.foreign import line
+from tailback.base.names import nearest
 from tailback.errors import InputError
 from tailback.metrics import Metric, On, harm
 from tailback.metrics.base import refuse_of_two
@@ -116,10 +116,16 @@ def find(
 
 def unknown(name: str, recorded: Recorded) -> InputError:
     """Return the error for an unknown quantity, with the most similar name."""
-    valid = [word for found in metrics.METRICS for word in (found.path, found.name)]
-    valid += [DELAY.name, RTT.name, *_names(recorded)]
-    near = difflib.get_close_matches(name, valid, n=1)
-    hint = f'; did you mean "{near[0]}"?' if near else "; run: tailback list metrics"
+    valid = [DELAY.name, RTT.name, *_names(recorded)]
+    # The number of samples is never what the user meant.
+    valid += [
+        word
+        for found in metrics.METRICS
+        for word in (found.path, found.name)
+        if not found.path.endswith(".n")
+    ]
+    near = nearest(name, valid)
+    hint = f'; did you mean "{near}"?' if near else "; run: tailback list metrics"
     return InputError(
         f'"{line(name)}" is not a metric, a distribution (delay_ms, rtt_ms) or a series '
         f"({', '.join(_names(recorded)) or 'the run has none'}){hint}"
