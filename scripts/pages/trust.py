@@ -128,8 +128,10 @@ def _verdict(judges: Sequence[Judge]) -> str:
     criteria = len(judges)
     return (
         f"**The simulator meets {holding} of {criteria} criteria and fails {criteria - holding}.** "
-        f"Of the {cells} individual errors with a limit, {within} are within "
-        f"their limits. {held_out} comparisons use held-out values."
+        "A criterion limits many errors at once, for example the 90th percentile of all errors of "
+        f"an experiment. Of the {cells} individual errors with a limit, {within} "
+        f"({within / cells:.0%}) are within their limits. {held_out} comparisons use held-out "
+        "values."
     )
 
 
