@@ -15,7 +15,7 @@ import pytest
 import stored_programs
 from conftest import COMMAND
 from tailback import interop
-from tailback.errors import InputError
+from tailback.errors import InputError, RunsFailed
 from tailback.evaluate import logged
 from tailback.evaluate.bbr import outside, programs
 from tailback.evaluate.bbr.case import FLOW
@@ -238,9 +238,23 @@ def test_any_packets_get_a_verdict(seed: int) -> None:
         assert found.at is None or 0 <= found.at <= len(rates)
 
 
-def test_a_program_that_sends_nothing_fails() -> None:
+def test_a_program_that_sends_nothing_gets_no_verdict() -> None:
     seen = outside.Seen(trace([0.0] * 100), None)
-    assert programs.finding(outside.plateau, seen).verdict == "fail"
+    found = programs.finding(outside.plateau, seen)
+    assert found.verdict == "not observable"
+    assert "Check its arguments" in found.note
+
+
+def test_a_program_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failed(jobs: Sequence[Job], _: RunOptions) -> list[Results]:
+        results: list[Any] = [[] for _ in jobs]
+        raise RunsFailed(["run 1234 (seed 1): transfer: unknown option --cc"], results)
+
+    monkeypatch.setattr(programs, "read", lambda *_: PROGRAM)
+    monkeypatch.setattr("tailback.evaluate.execution.rejection", lambda *_: "")
+    monkeypatch.setattr(programs, "run_jobs", failed)
+    with pytest.raises(InputError, match=r"there is no verdict; .*unknown option --cc"):
+        evaluate("bbr", Request("program=quinn.toml"))
 
 
 def test_a_pause_is_no_drain() -> None:

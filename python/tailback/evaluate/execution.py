@@ -79,6 +79,9 @@ def evaluate(
             found = run_jobs(list(jobs.values()), request.run)
     except RunsFailed as error:
         found, failures = error.results, error.failures
+        tested = [one for (_, name), one in zip(jobs, found, strict=True) if "subject" in name]
+        if subject.program is not None:
+            refuse_without_runs(subject.name, tested, failures)
     by_section: dict[str, dict[str, Results]] = {}
     for (section, name), results in zip(jobs, found, strict=True):
         by_section.setdefault(section, {})[name] = results
@@ -145,6 +148,19 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
         except InputError as error:
             return str(error.problems[0]).splitlines()[0]
     return ""
+
+
+def refuse_without_runs(name: str, own: Iterable[Results], failures: Sequence[str]) -> None:
+    """Raise `InputError` if no run of a program ended.
+
+    The likely cause is a wrong argument or a missing file. This is no property of the
+    algorithm, so it must not decide a verdict.
+    """
+    if failures and not any(len(one) for one in own):
+        raise InputError(
+            f"{name}: no run of this program ended, so there is no verdict; check the arguments "
+            f"and files of the program: {failures[0]}"
+        )
 
 
 def with_failures(

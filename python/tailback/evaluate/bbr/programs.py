@@ -56,6 +56,7 @@ def judged(request: Request) -> Evaluation:
             found = run_jobs(list(jobs.values()), request.run)
     except RunsFailed as error:
         found, failures = error.results, error.failures
+        execution.refuse_without_runs(program.name, found, failures)
     ran = dict(zip(jobs, found, strict=True))
     sections: list[SectionResult] = []
     log_notes: list[str] = []
@@ -153,9 +154,11 @@ def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
 
 
 def finding(judge: outside.Judge, seen: Seen) -> Finding:
-    """Return the result of a case. A program that sends nothing fails."""
+    """Return the result of a case. A program that sends nothing has no result, because its
+    arguments may be wrong."""
     if not seen.packets.times or not seen.packets.sent[-1]:
-        return Finding("fail", "packets of the program", 0.0, None, "The program sent nothing.")
+        note = "The program sent nothing. Check its arguments and its messages in the run folder."
+        return Finding("not observable", "", None, None, note)
     return judge(seen)
 
 
