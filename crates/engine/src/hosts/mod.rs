@@ -17,7 +17,6 @@ mod ideal;
 mod vm;
 
 use crate::keys::{AsPart, Part, Plain};
-use crate::plan::SlotsPlan;
 use crate::registry::Value;
 use crate::units::Time;
 
@@ -51,17 +50,6 @@ pub const NAMES: &[&str] = &{
     }
     names
 };
-
-impl HostKind {
-    /// Returns the slots in which packets leave a host, or `None` if packets do not wait.
-    pub fn slots(&self) -> Option<SlotsPlan> {
-        self.wait.map(|[min, max]| SlotsPlan {
-            min,
-            max,
-            ..SlotsPlan::default()
-        })
-    }
-}
 
 impl Default for &HostKind {
     fn default() -> Self {

@@ -327,7 +327,7 @@ struct Waiting {
 impl Waiting {
     /// Returns `None` if packets do not wait.
     fn of(plan: &Plan, seed: u64) -> Option<Waiting> {
-        let slots = plan.hosts.slots()?;
+        let slots = plan.hosts.wait.map(SlotsPlan::of_gaps)?;
         let (_, of) = plan.hosts();
         Some(Waiting {
             slots,

@@ -59,6 +59,17 @@ keys! {
     }
 }
 
+impl SlotsPlan {
+    /// Returns slots with gaps from the first to the second of these times, and without a limit.
+    pub fn of_gaps([min, max]: [Time; 2]) -> Self {
+        Self {
+            min,
+            max,
+            ..Self::default()
+        }
+    }
+}
+
 words! {
     /// Which packets an impairment affects.
     pub enum Concerns {

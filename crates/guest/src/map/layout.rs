@@ -355,7 +355,7 @@ impl Layout {
                 let name = name.as_ref();
                 name.map(|name| Stream::new(seed, name, purpose).bits())
             };
-            let waits = plan.hosts.slots();
+            let waits = plan.hosts.wait.map(SlotsPlan::of_gaps);
             let waits = waits.as_ref();
             self.host_delay(sender, "data", half, jitter, seed("sender jitter"), waits);
             if responsive {

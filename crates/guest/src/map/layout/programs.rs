@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use tailback_engine::plan::Plan;
+use tailback_engine::plan::{Plan, SlotsPlan};
 use tailback_engine::rng::Stream;
 use tailback_engine::units::Time;
 
@@ -109,7 +109,7 @@ impl Layout {
                     let purpose = ["sender jitter", "receiver jitter"][side];
                     let jittered = plan.host_jitter > Time::ZERO;
                     let seed = jittered.then(|| Stream::new(seed, &name, purpose).bits());
-                    let waits = plan.hosts.slots();
+                    let waits = plan.hosts.wait.map(SlotsPlan::of_gaps);
                     let (delay, jitter) = (delays[side], plan.host_jitter);
                     self.host_delay(host, device, delay, jitter, seed, waits.as_ref());
                 }
