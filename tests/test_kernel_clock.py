@@ -88,7 +88,9 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
     )
     text = virtual_time.page(made)
     assert "| Linux | 7.3.4 |\n| seeds | 2 |\n| duration of a run, s | 20 |" in text
-    assert "guests included) | 0.5 |\n| one-minute load average after the runs in real time | 1.5 |" in text
+    assert (
+        "guests included) | 0.5 |\n| one-minute load average after the runs in real time | 1.5 |"
+    ) in text
     assert "SCHED_RR" in text
     for cell in virtual_time.CELLS:
         assert f"| {cell.name} | virtual | 9.5 (9.4 to 9.6) | 5 (5 to 5) |" in text
