@@ -173,6 +173,47 @@ def test_a_program_without_ect_is_not_asked_to_respond_to_it() -> None:
     assert found.note.startswith("quiche sent no packet with ECT after the warm-up")
 
 
+def sent(*tuples: str) -> dict[str, Any]:
+    return {"packets": 0, "tuples": [*tuples]}
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda one: one.id)
+def test_a_program_that_sends_nothing_gets_no_verdict(section: ByPackets) -> None:
+    found = section.outcome(
+        SUBJECT,
+        Request("program=quinn.toml", KERNEL),
+        {"subject": [run(programs=[sent(), sent()])]},  # type: ignore[dict-item]
+    )
+    assert (found.verdict, found.value) == ("not observable", None)
+    if not section.inner.unobservable:
+        assert found.note.startswith("quinn sent nothing in 1 of 1 runs. Check its arguments")
+
+
+def test_a_program_is_silent_only_if_no_copy_sent_in_the_whole_run() -> None:
+    [section] = [one for one in SECTIONS if one.id == "5.2-silence"]
+    silent, warm = run(programs=[sent()]), run(programs=[sent("udp")])
+    both = run(programs=[sent(), sent("udp")])
+    request = Request("program=mine.toml", KERNEL)
+
+    def why(request: Request, name: str, *runs: Any) -> str:
+        return section._silence(SUBJECT, request, {name: [*runs]})  # type: ignore[dict-item]
+
+    assert why(request, "subject", warm, both) == ""
+    assert why(request, "subject", warm, silent).startswith("quinn sent nothing in 1 of 2 runs.")
+    # The runs of CUBIC have no program, and the simulator lists no 5-tuples.
+    assert why(request, "reference", silent) == ""
+    assert why(Request("program=mine.toml"), "subject", silent) == ""
+
+
+def test_a_message_calls_a_program_by_its_own_name() -> None:
+    messages = ["program bbr (sender): x", "program subject/3 (sender): x", "program bbr2: x"]
+    assert execution.renamed(messages, {"bbr", "subject"}, QUINN) == [
+        "program quinn (sender): x",
+        "program quinn/3 (sender): x",
+        "program bbr2: x",
+    ]
+
+
 def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     # The first data arrives at 12.3 s. A sender that kept its window delivers 80 datagrams within
     # the next 75 ms, and a sender that began with a small window delivers three.

@@ -50,7 +50,7 @@ class ByPackets:
             program = _program_of(name, subject)
             if program is not None:
                 jobs[name] = replace(
-                    job, scenario=placed(same, program, self._flows()), set=self._renamed(job.set)
+                    job, scenario=placed(same, program, self.flows), set=self._renamed(job.set)
                 )
             else:
                 # If the scenario has no small segments, keep it unchanged for runs without the
@@ -63,6 +63,8 @@ class ByPackets:
     ) -> SectionResult:
         if self.inner.unobservable:
             return self.unsupported(self.inner.unobservable)
+        if why := self._silence(subject, request, results):
+            return self.unsupported(why)
         if self.inner.needs_ect and not any(map(_sent_ect, results.get("subject", ()))):
             return self.unsupported(
                 f"{subject.name} sent no packet with ECT after the warm-up. A stack stops sending "
@@ -78,6 +80,26 @@ class ByPackets:
             return replace(self.unsupported(why), sweeps=result.sweeps)
         return result
 
+    def _silence(self, subject: Subject, request: Request, results: Mapping[str, Results]) -> str:
+        """Return why the section has no verdict if a program sent no packet in a run.
+
+        Only the kernel engine lists the 5-tuples of a program. The list includes the warm-up, so a
+        program that has correctly stopped to send does not count as silent.
+        """
+        if request.run.engine == "sim":
+            return ""
+        for name, runs in results.items():
+            program = _program_of(name, subject)
+            if program is None:
+                continue
+            silent = sum(map(_sent_nothing, runs))
+            if silent:
+                return (
+                    f"{program.name} sent nothing in {silent} of {len(runs)} runs. Check its "
+                    f"arguments and its messages in the run folder."
+                )
+        return ""
+
     def unsupported(self, why: str) -> SectionResult:
         result = self.inner.unsupported(why)
         return replace(result, scenario="") if self.inner.unobservable else result
@@ -90,16 +112,18 @@ class ByPackets:
 
     def scenario_text(self, folder: Path, program: ProgramSubject) -> str:
         text = (folder / self.scenario).read_text(encoding="utf-8")
-        return placed(with_full_segments(text), program, self._flows())
+        return placed(with_full_segments(text), program, self.flows)
 
-    def _flows(self) -> set[str]:
+    @property
+    def flows(self) -> set[str]:
+        """The names of the flows that the program replaces."""
         return {path.split(".")[1] for path in self.inner.subject_at}
 
     def _renamed(self, values: Mapping[str, object]) -> dict[str, object]:
         """Return the values to set in the scenario. Paths of replaced flows become paths of
         programs."""
         kept = {path: v for path, v in values.items() if path not in self.inner.subject_at}
-        return {_path(path, self._flows()): _renamed(v, self._flows()) for path, v in kept.items()}
+        return {_path(path, self.flows): _renamed(v, self.flows) for path, v in kept.items()}
 
 
 def adapted(criterion: Criterion) -> Criterion:
@@ -115,6 +139,12 @@ def _program_of(job: str, subject: Subject) -> ProgramSubject | None:
     if job.rpartition(", ")[2] == "subject":
         return subject.program
     return subject.against.program if job == "reference" and subject.against else None
+
+
+def _sent_nothing(run: Any) -> bool:
+    """Return whether no program of a run sent a packet, in the warm-up or later."""
+    programs = run.summary.get("programs", ())
+    return bool(programs) and not any(one.get("tuples", True) for one in programs)
 
 
 def _sent_ect(run: Any) -> bool:

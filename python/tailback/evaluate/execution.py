@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from tailback.errors import InputError, RunsFailed
 from tailback.evaluate import by_packets
 from tailback.evaluate.criteria import Criterion
 from tailback.evaluate.model import Evaluation, Request, SectionResult
+from tailback.evaluate.program import ProgramSubject
 from tailback.evaluate.subject import Subject, resolve
 from tailback.running import engines
 from tailback.running.batch import Job, run_jobs
@@ -79,6 +81,11 @@ def evaluate(
             found = run_jobs(list(jobs.values()), request.run)
     except RunsFailed as error:
         found, failures = error.results, error.failures
+        # A reference that is a program replaces the same flows, so a message does not show which of
+        # the two programs failed.
+        if subject.program is not None and (subject.against is None or not subject.against.program):
+            adapted = (one for one in chosen if isinstance(one, by_packets.ByPackets))
+            failures = renamed(failures, {flow for one in adapted for flow in one.flows}, subject)
         tested = [one for (_, name), one in zip(jobs, found, strict=True) if "subject" in name]
         if subject.program is not None:
             refuse_without_runs(subject.name, tested, failures)
@@ -148,6 +155,15 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
         except InputError as error:
             return str(error.problems[0]).splitlines()[0]
     return ""
+
+
+def renamed(
+    failures: Iterable[str], flows: Iterable[str], program: Subject | ProgramSubject
+) -> list[str]:
+    """Return messages that call a program by its own name. In the scenarios of sections it has the
+    name of the flow that it replaces."""
+    pattern = re.compile(rf"\bprogram (?:{'|'.join(map(re.escape, sorted(flows)))})(?=[/ ])")
+    return [pattern.sub(lambda _: f"program {program.name}", failure) for failure in failures]
 
 
 def refuse_without_runs(name: str, own: Iterable[Results], failures: Sequence[str]) -> None:

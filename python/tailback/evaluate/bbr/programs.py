@@ -55,7 +55,7 @@ def judged(request: Request) -> Evaluation:
         with quiet():
             found = run_jobs(list(jobs.values()), request.run)
     except RunsFailed as error:
-        found, failures = error.results, error.failures
+        found, failures = error.results, execution.renamed(error.failures, {FLOW}, program)
         execution.refuse_without_runs(program.name, found, failures)
     ran = dict(zip(jobs, found, strict=True))
     sections: list[SectionResult] = []
