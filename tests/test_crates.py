@@ -351,6 +351,33 @@ def test_nothing_is_overwritten_and_names_are_new(shelf: Path, tmp_path: Path) -
     assert "tailback run mine/scenario.toml" in done.stderr
 
 
+def test_a_clone_on_another_machine_has_a_valid_lock(tmp_path: Path) -> None:
+    """Follow the recipe for continuous integration: the clone gets the paths of this machine from
+    a new crate, and its Cargo.lock from git."""
+    begin.write("stack", tmp_path / "my-stack")
+    begin.write("stack", tmp_path / "paths" / "my-stack")
+
+    def cargo(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["cargo", *words, "--offline"], cwd=folder, capture_output=True, text=True
+        )
+
+    made = cargo(tmp_path / "my-stack", "generate-lockfile")
+    assert made.returncode == 0, made.stderr
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=tmp_path / "my-stack", check=True)
+    clone = tmp_path / "clone"
+    into = ["git", "checkout-index", "--all", f"--prefix={clone}/"]
+    subprocess.run(into, cwd=tmp_path / "my-stack", check=True)
+    tested = ("metadata", "--locked", "--format-version", "1")
+    without = cargo(clone, *tested)
+    assert without.returncode != 0
+    assert "no matching package named `tailback-" in without.stderr
+    shutil.copytree(tmp_path / "paths" / "my-stack" / ".cargo", clone / ".cargo")
+    done = cargo(clone, *tested)
+    assert done.returncode == 0, done.stderr
+
+
 def test_a_full_disk_leaves_no_half_a_crate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
