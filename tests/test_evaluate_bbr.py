@@ -4,13 +4,14 @@ case."""
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import tailback as package
-from conftest import Tailback
+from conftest import ROOT, Tailback
 from tailback.errors import InputError
 from tailback.evaluate.bbr import aggregation, subject
 from tailback.evaluate.bbr.cases import CASES
@@ -131,6 +132,40 @@ def test_what_is_no_bbr_is_rejected(tmp_path: Path, tailback: Tailback) -> None:
     done = tailback("evaluate", "bbr", "bbr3:draft=07")
     assert done.returncode == 2
     assert "draft" in done.stderr
+
+
+def test_a_plugin_is_a_bbr_by_its_name_and_records_its_whole_state() -> None:
+    plugin = {"name": "my-bbr", "options": [{"name": "trace"}]}
+    found = subject.parse("my-bbr:gain=2", traced=True, added=[plugin])
+    assert found.cc == {"name": "my-bbr", "gain": 2, "trace": True}
+    assert subject.parse("my-bbr", traced=False, added=[plugin]).cc == {"name": "my-bbr"}
+    plain = {"name": "my-bbr", "options": []}
+    assert subject.parse("my-bbr", traced=True, added=[plain]).cc == {"name": "my-bbr"}
+    with pytest.raises(InputError) as error:
+        subject.parse("my-cc", traced=True, added=[plugin, {"name": "my-cc"}])
+    assert "does not exist" not in str(error.value)
+    assert "one of bbr, bbr2, bbr3, my-bbr, a plugin whose name contains bbr" in str(error.value)
+    assert str(error.value).endswith("run: tailback evaluate cc my-cc")
+
+
+RECORDED_ANYWAY = {"cwnd", "in_flight", "ca_state", "acked_bytes"}
+"""States that tailback records for every congestion control."""
+
+
+def test_the_page_names_the_states_of_every_case() -> None:
+    page = (ROOT / "docs/how-to/evaluate-bbr.md").read_text(encoding="utf-8")
+    table = page.partition("## A plugin")[2].partition("\n## ")[0]
+    named: dict[str, set[str]] = {}
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if line.startswith("| `"):
+            for state in re.findall("`(.*?)`", cells[1]):
+                named[state] = set(re.findall(r"A\.\d+", cells[3]))
+    states = {state for case in CASES for state in case.needs} - RECORDED_ANYWAY
+    of = {state: {case.id for case in CASES if state in case.needs} for state in states}
+    # The page names only the one case that does not need the mode.
+    of["mode"] = {case.id for case in CASES} - of["mode"]
+    assert named == of
 
 
 def test_the_json_has_the_states_around_the_decision(store: Path, tailback: Tailback) -> None:

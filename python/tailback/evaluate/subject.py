@@ -68,7 +68,7 @@ def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
             f"--against {request.against}: only a program can be compared with a program; name a "
             "congestion control"
         )
-    known = {entry["name"]: entry for entry in (*registry.entries(kind), *_added(kind, request))}
+    known = {entry["name"]: entry for entry in (*registry.entries(kind), *added(kind, request))}
     against = None if request.against is None else _named(request.against, kind, request, known)
     return replace(_named(request.name, kind, request, known), against=against)
 
@@ -113,7 +113,8 @@ def _may_be_a_kernels(name: str) -> bool:
     return name.isascii() and name.replace("_", "").isalnum()
 
 
-def _added(kind: str, request: Request) -> list[dict[str, Any]]:
+def added(kind: str, request: Request) -> list[dict[str, Any]]:
+    """Return the entries of a registry that the request's plugins add."""
     from tailback.plugins import asked, copies
 
     folders = [*map(Path, request.run.plugins), *asked.by_environment()]

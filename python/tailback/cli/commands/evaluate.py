@@ -202,6 +202,7 @@ def queue() -> None:
     examples=(
         ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as in the draft"),
         ("evaluate bbr bbr3 --part A.4", "evaluate one case, with the states that decide it"),
+        ("evaluate bbr my-bbr --with my-bbr", "evaluate a plugin whose name contains bbr"),
         (
             "evaluate bbr program=quinn.toml --engine kernel",
             "evaluate a program by its packets and its qlog",
@@ -212,8 +213,9 @@ def queue() -> None:
 def bbr() -> None:
     """Evaluate an implementation of BBR with the test cases of BBR's Internet-Draft.
 
-    NAME is an implementation of BBR from `tailback list cc` or from a plugin. Options follow a
-    colon: bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE
+    NAME is an implementation of BBR from `tailback list cc`, or a plugin whose name contains bbr.
+    A plugin must record the states that the cases need. Options follow a colon:
+    bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE
     has one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. The exit
     status is 1 if a case fails, 2 for bad input, and 0 otherwise.
     """

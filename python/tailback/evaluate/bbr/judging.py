@@ -13,6 +13,7 @@ from tailback.evaluate.bbr.results import CaseResult
 from tailback.evaluate.bbr.running import Played
 from tailback.evaluate.model import Evaluation, Request
 from tailback.evaluate.program import PREFIX
+from tailback.evaluate.subject import added
 
 CAPTION = "Samples at changes of state, the one that decides and the one before it."
 
@@ -29,7 +30,7 @@ def judged(request: Request) -> Evaluation:
     if request.name.startswith(PREFIX):
         return programs.judged(request)
     kernel = request.run.engine != "sim"
-    chosen = subject.parse(request.name, traced=not kernel)
+    chosen = subject.parse(request.name, traced=not kernel, added=added("cc", request))
     cases = [case for case in CASES if not request.parts or case.id in request.parts]
     runnable = [c for c in cases if not kernel or set(c.needs) <= set(KERNEL_GAUGES)]
     seeds = range(1, (request.run.seeds or 1) + 1)
