@@ -71,11 +71,32 @@ def test_a_file_that_is_no_program_is_rejected(tmp_path: Path, text: str, messag
     assert message in done.stderr
 
 
+def test_a_scenario_is_one_error(tmp_path: Path) -> None:
+    text = (
+        'duration = "3s"\nwarmup = "15s"\n[bottleneck]\nrate = "1Mbit"\n[path]\nrtt = "20ms"\n'
+        '[[programs]]\nkind = "qinn"\n'
+    )
+    done = evaluated(tmp_path, text)
+    assert (done.returncode, done.stdout) == (2, "")
+    [error] = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert error.startswith("error: p.toml:1:1: this is a scenario; expected a file with only one")
+    assert "without duration, warmup, bottleneck, path\n" in done.stderr
+
+
+def test_a_key_to_remove_has_no_further_error(tmp_path: Path) -> None:
+    # The validation sets a duration of 10 s, and the file does not.
+    done = evaluated(tmp_path, 'warmup = "15s"\n[[programs]]\nkind = "ping"\n')
+    errors = [line for line in done.stderr.splitlines() if line.startswith("error: p.toml:1:")]
+    assert errors == ["error: p.toml:1:1: `warmup` is not part of a program"]
+
+
 @pytest.mark.parametrize(
     ("kind", "name", "against", "message"),
     [
         ("cc", "program=", None, r"write program=FILE\.toml"),
         ("cc", "program=none.toml", None, r"none\.toml: No such file"),
+        ("cc", "quinn", None, 'kind = "quinn" to a file, and run: .* cc program=FILE'),
+        ("cc", "mine.toml", None, r"write program=mine\.toml"),
         ("cc", "cubic", "program=q.toml", "only a program can be compared with a program"),
         ("aqm", "program=q.toml", None, "a program is no queue discipline"),
     ],

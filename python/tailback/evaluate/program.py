@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +34,9 @@ OF_THE_SECTION = (
     "seconds",
 )
 """Keys of `[[programs]]` that the scenario of each section sets."""
+
+NOT_OF_A_PROGRAM = "is not part of a program"
+"""The end of the message about a key that a program's file cannot have."""
 
 _AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
 """Keys that complete a file with only `[[programs]]`, so that it can be validated as a scenario."""
@@ -82,7 +85,15 @@ def read(file: str, request: Request) -> ProgramSubject:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise InputErrors(*wrong) from None
-    wrong += _own_errors(file, text, table)
+    others = [key for key in table if key != "programs"]
+    if "bottleneck" in others or "path" in others:
+        # Errors of values would only distract from the one cause.
+        raise InputErrors(_whole_scenario(file, text, others))
+    own = _own_errors(file, text, table)
+    # The validation adds a duration and a path of its own, so errors of keys that the user has to
+    # remove may be false.
+    removed = {error.line for error in own if error.message.endswith(NOT_OF_A_PROGRAM)}
+    wrong = [one for one in wrong if isinstance(one, str) or one.line not in removed] + [*own]
     if wrong:
         raise InputErrors(*sorted(wrong, key=_line))
     [entry] = table["programs"]
@@ -93,10 +104,17 @@ def _line(problem: Diagnostic | Located | str) -> tuple[int, int]:
     return (0, 0) if isinstance(problem, str) else (problem.line, problem.column)
 
 
+def _whole_scenario(file: str, text: str, others: Sequence[str]) -> Located:
+    """Return the error about a file that is a scenario and not only a program."""
+    message = "this is a scenario; expected a file with only one table [[programs]]"
+    help_ = f"copy the table [[programs]] to a file of its own, without {', '.join(others)}"
+    return _at(file, text, others[0], message, help_)
+
+
 def _own_errors(file: str, text: str, table: Mapping[str, Any]) -> list[Located]:
     """Return errors about content that is allowed in a scenario but not in a program's file."""
     found = [
-        _at(file, text, key, f"`{key}` is not part of a program", f"remove `{key}`")
+        _at(file, text, key, f"`{key}` {NOT_OF_A_PROGRAM}", f"remove `{key}`")
         for key in table
         if key != "programs"
     ]

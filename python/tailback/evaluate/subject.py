@@ -100,9 +100,21 @@ def _named(
                 raise InputError(f"{text}: {problem}")
         value = {word: name, **options} if options else name
         return Subject(text, value, own, dual=registry.is_dual(known[name]))
+    if kind == "cc" and name in _programs(request):
+        raise InputError(
+            f"{name}: this is a program and no congestion control; write [[programs]] and "
+            f'kind = "{name}" to a file, and run: tailback evaluate cc program=FILE'
+        )
+    if kind == "cc" and name.endswith(".toml"):
+        raise InputError(f"{name}: a file needs a prefix; write program={name}")
     if request.run.engine != "sim" and _may_be_a_kernels(name):
         return Subject(text, {word: name, "kernel": True, **options})
     raise InputError(unknown(KINDS[kind], name, list(known)))
+
+
+def _programs(request: Request) -> set[str]:
+    """Return the kinds of programs, including the stacks of plugins."""
+    return {one["name"] for one in (*registry.entries("programs"), *added("stacks", request))}
 
 
 def _may_be_a_kernels(name: str) -> bool:
