@@ -249,6 +249,25 @@ def test_no_terminal_is_too_narrow_for_a_number(
         assert len(lines) == 15, "one table"
 
 
+@pytest.mark.parametrize("columns", [80, 120, 160])
+def test_verdicts_fit_the_terminal(tailback: Tailback, tmp_path: Path, columns: int) -> None:
+    parts = ("5.1.1-timeout", "5.2.1-beside-background", "7.1-ce", "5.3.1")
+    words = [word for part in parts for word in ("--part", part)]
+    command = ["evaluate", "cc", "cubic", "--quick", "--seeds", "2", "--no-report", *words]
+    lines = on_a_terminal(*command, "--out", tmp_path / "results", columns=columns)
+    lines = lines[: lines.index("")]
+    assert max(map(len, lines)) <= columns
+    text = "\n".join(lines)
+    assert "…" not in text
+    found = tailback(*command, "--out", tmp_path / "results", "--json")
+    for section in json.loads(found.stdout)["sections"]:
+        assert f"{section['id']} " in text
+        assert set((section["measure"] or section["note"]).split()) <= set(text.split())
+    # A pipe has no width, so each section is one line.
+    piped = tailback(*command, "--out", tmp_path / "results").stdout.splitlines()
+    assert piped.index("") == 1 + len(parts)
+
+
 def test_columns_have_names_of_their_own_and_the_first_run_fits(tmp_path: Path) -> None:
     first = tmp_path / "first.toml"
     first.write_text(examples.text("first"), encoding="utf-8")

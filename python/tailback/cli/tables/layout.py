@@ -23,10 +23,24 @@ def width_of(table: Table) -> int:
     return Measurement.get(wide, wide.options, table).maximum
 
 
+def least_width_of(table: Table) -> int:
+    """Return how many terminal columns a table needs at least. In a table of this width, columns
+    that may wrap are as narrow as possible, and no word is cut.
+    """
+    wide = PlainConsole(width=UNLIMITED)
+    return Measurement.get(wide, wide.options, table).minimum
+
+
 def print_table(table: Table) -> None:
     """Print a table without cutting it, even if its lines are longer than the terminal's width."""
     console = new_console()
     new_console(max(console.width, width_of(table))).print(table, crop=False)
+
+
+def print_wrapped(table: Table) -> None:
+    """Print a table that fits the terminal's width, if its columns that may wrap allow this."""
+    width = max(new_console().width, least_width_of(table))
+    new_console(width).print(table, crop=False)
 
 
 def new_console(width: int | None = None) -> PlainConsole:
