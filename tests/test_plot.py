@@ -146,7 +146,7 @@ def test_throughput_over_time_adds_up_to_what_was_delivered(single: tailback.Res
     own = [r["y"] for r in found if r["series"] == "cubic"]
     length = (series["time_ns"][-1] - series["time_ns"][0]) / 1e9
     assert math.isclose(sum(own) / len(own) * length, grown, rel_tol=1e-4)
-    assert {"in-order throughput (Mbit/s)", "time (s)"} <= set(
+    assert {"payload throughput (Mbit/s)", "time (s)"} <= set(
         texts(drawn(single, kind="time", y="throughput"))
     )
 

@@ -191,6 +191,38 @@ def test_a_ratio_has_1_in_the_middle() -> None:
     )
 
 
+def bottom(made: Figure) -> float:
+    """Return the smallest lower end of the y axes of a figure."""
+    found: list[float] = []
+
+    def visit(spec: Any) -> None:
+        for key, value in spec.items() if isinstance(spec, dict) else enumerate(spec):
+            if key == "y" and isinstance(value, dict) and "domain" in value.get("scale", {}):
+                found.append(value["scale"]["domain"][0])
+            if isinstance(value, dict | list):
+                visit(value)
+
+    visit(made.chart.to_dict())
+    return min(found)
+
+
+def test_an_axis_of_rates_begins_at_0(tmp_path: Path) -> None:
+    # Alone and without losses, a flow has nearly the rate of the link all the time.
+    alone = SCENARIO.rpartition("[[flows]]")[0].replace('"codel"', '"codel", ecn = true')
+    alone += "ecn = true\n"
+    varied = f'{alone}[sweep]\n"path.rtt" = ["10ms", "20ms"]\n'
+    found = tailback.run(varied, out=tmp_path, jobs=1, progress=False)
+    where = {"rtt": ("20ms",)}
+    over_time = drawn(found, y="throughput", begin="2s", where=where)
+    rates = [row["y"] for row in rows(over_time)]
+    assert min(rates) > 0.6 * max(rates)
+    assert bottom(over_time) == 0
+    assert bottom(figure(found, PlotRequest(kind="line", y="throughput_mbit"))) == 0
+    # Other quantities may begin near their smallest value, and users may set the lower end.
+    assert bottom(figure(found, PlotRequest(kind="line", y="utilisation"))) > 0.5
+    assert bottom(drawn(found, y="throughput", begin="2s", where=where, y_limits="4:")) == 4
+
+
 def test_numbers_have_their_thousands_apart() -> None:
     assert common.number(5000) == ",.6~r"
     assert common.is_log([1, 99], "auto") is False

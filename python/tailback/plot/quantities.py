@@ -62,10 +62,11 @@ class PlotQuantity:
 DELAY = PlotQuantity("delay_ms", "queue delay", "ms", "link", "histogram", "delay_ns", NS_PER_MS)
 RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_MS)
 RATE = PlotQuantity(
-    "throughput_mbit", "in-order throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
+    "throughput_mbit", "payload throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
-"""The throughput over time. It counts payload when it arrives in order. Therefore an interval in
-which a loss is repaired may exceed the link's rate, and earlier intervals are too low.
+"""The throughput over time. For TCP, it counts payload when it arrives in order. Therefore an
+interval in which a loss is repaired may exceed the link's rate, and earlier intervals are too low.
+For a program over UDP, it counts payload when it arrives at the host.
 """
 
 DRAIN = PlotQuantity(

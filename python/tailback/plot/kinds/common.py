@@ -202,6 +202,15 @@ def centre(quantity: PlotQuantity) -> float | None:
     return 1.0 if named else None
 
 
+def from_zero(quantity: PlotQuantity) -> bool | None:
+    """Return True for a rate, so that its axis begins at 0, and None for other quantities.
+
+    Readers compare the rates of flows as shares of a link. If the axis began elsewhere, a small
+    difference would look like a large one.
+    """
+    return True if quantity.unit == "Mbit/s" else None
+
+
 def rules(plan: PlotPlan, panel: PlotPanel, *, x: alt.X | None, y: alt.Y | None) -> list[Any]:
     """Draw reference lines, labelled with their values. `x` and `y` are None for axes without
     numbers."""

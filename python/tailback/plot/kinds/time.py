@@ -80,6 +80,7 @@ def draw(plan: PlotPlan) -> PlannedDrawing:
             up,
             panel.height,
             panel.letter,
+            zero=common.from_zero(plan.y),
             limits=plan.look.y,
             centre=common.centre(plan.y),
         )
