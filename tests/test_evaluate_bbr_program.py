@@ -50,7 +50,13 @@ def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Eva
     """Return a function that evaluates a "program" whose packets are the packets of a TCP flow with
     this congestion control. `log` converts the flow's qlog to the qlog of the program."""
 
-    def call(cc: str, *parts: str, log: Doctor | None = None, out: Path = store) -> Evaluation:
+    def call(
+        cc: str,
+        *parts: str,
+        log: Doctor | None = None,
+        out: Path = store,
+        program: ProgramSubject = PROGRAM,
+    ) -> Evaluation:
         def played(jobs: Sequence[Job], _: RunOptions) -> list[Results]:
             same = [replace(job, scenario=_as_flow(str(job.scenario), cc)) for job in jobs]
             found = run_many(same, out=out, progress=False)
@@ -59,7 +65,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Eva
                     _write_log(run, out, log)
             return found
 
-        monkeypatch.setattr(programs, "read", lambda *_: PROGRAM)
+        monkeypatch.setattr(programs, "read", lambda *_: program)
         monkeypatch.setattr("tailback.evaluate.execution.rejection", lambda *_: "")
         monkeypatch.setattr(programs, "run_jobs", played)
         return evaluate("bbr", Request("program=quinn.toml", parts=parts))
@@ -69,7 +75,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch, store: Path) -> Callable[..., Eva
 
 def _as_flow(text: str, cc: str) -> str:
     text = text.replace("[[programs]]", "[[flows]]").replace('kind = "quinn"', f"cc = {cc}")
-    return text.replace('control = "bbr"\n', "")
+    return text.replace('control = "bbr"\n', "").replace("qlog = true\n", "")
 
 
 def _write_log(run: Run, out: Path, log: Doctor) -> None:
@@ -180,6 +186,17 @@ def test_the_log_decides(
     [section] = evaluation.sections
     assert (section.verdict, note in section.note) == (verdict, True), section.note
     assert "The program's qlog shows its window and BBR's states." in evaluation.notes
+
+
+def test_only_a_program_without_the_option_qlog_is_advised_to_set_it(
+    evaluated: Callable[..., Evaluation],
+) -> None:
+    hint = "set qlog = true"
+    assert any(hint in note for note in evaluated(DRAFT, "A.14").notes)
+    program = replace(PROGRAM, entry={**PROGRAM.entry, "qlog": True})
+    notes = evaluated(DRAFT, "A.14", program=program).notes
+    assert any("because no qlog with windows was kept." in note for note in notes)
+    assert not any(hint in note for note in notes)
 
 
 def test_a_file_that_is_no_qlog_does_not_decide(

@@ -65,7 +65,7 @@ def judged(request: Request) -> Evaluation:
             sections.append(unseen(case, rejected[case.id]))
             continue
         seen = [observed(run, FLOW) for run in ran[case.id]]
-        log_notes += [_log_note(case, one) for one in seen]
+        log_notes += [_log_note(case, program, one) for one in seen]
         result = verdict(case, seen, ran[case.id])
         command = run_command(case.file.name, {}, seeds, request)
         # A run may have failed because the program crashed.
@@ -96,16 +96,17 @@ def judged(request: Request) -> Evaluation:
     )
 
 
-def _log_note(case: Case, seen: Seen) -> str:
+def _log_note(case: Case, program: ProgramSubject, seen: Seen) -> str:
     if seen.log is None and seen.unread:
         return (
             f"{case.id}: the verdict uses packets only, because no log could be read: "
             f"{seen.unread[0]}."
         )
     if seen.log is None:
-        return (
-            f"{case.id}: the verdict uses packets only, because no qlog was kept; set qlog = true."
-        )
+        # Do not suggest an option that the program already sets.
+        is_asked = program.entry.get("qlog") is True
+        kept = "no qlog with windows was kept" if is_asked else "no qlog was kept; set qlog = true"
+        return f"{case.id}: the verdict uses packets only, because {kept}."
     if seen.log.states:
         return "The program's qlog shows its window and BBR's states."
     return (
