@@ -108,6 +108,21 @@ def test_a_subject_that_cannot_be_a_program(
         subject.resolve(kind, Request(name, against=against))
 
 
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ({"kind": "quinn"}, "quinn"),
+        ({"kind": "quinn", "control": "newreno"}, "quinn-newreno"),
+        ({"kind": "iperf3", "cc": "bbr"}, "iperf3-bbr"),
+        ({"kind": "iperf3", "cc": {"name": "bbr"}}, "iperf3"),
+        ({"name": "mine", "kind": "quinn", "control": "bbr"}, "mine"),
+        ({"sender": {"run": ["a"]}}, "file"),
+    ],
+)
+def test_a_report_names_the_control_of_a_program(entry: dict[str, object], name: str) -> None:
+    assert ProgramSubject("folder/file.toml", entry).name == name
+
+
 @pytest.mark.usefixtures("kernel_kit")
 def test_files_are_those_beside_the_file(tmp_path: Path) -> None:
     (tmp_path / "probe.sh").write_text("#!/bin/sh\n", encoding="utf-8")

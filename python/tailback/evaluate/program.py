@@ -51,8 +51,14 @@ class ProgramSubject:
 
     @property
     def name(self) -> str:
-        """The program's name in reports: its key `name`, otherwise its kind."""
-        return str(self.entry.get("name") or self.entry.get("kind") or Path(self.file).stem)
+        """The program's name in reports: its key `name`, otherwise its kind and, if the file sets
+        one, its congestion control.
+        """
+        if "name" in self.entry or "kind" not in self.entry:
+            return str(self.entry.get("name") or Path(self.file).stem)
+        control = self.entry.get("control", self.entry.get("cc"))
+        # `cc` may also be a table with options.
+        return f"{self.entry['kind']}-{control}" if isinstance(control, str) else self.entry["kind"]
 
     @property
     def lines(self) -> list[str]:
