@@ -270,6 +270,20 @@ def test_folders_that_are_no_crates(shelf: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr.split("\n")[0]) == (2, "error: nowhere: no such folder")
 
 
+def test_a_stack_of_the_checkout_is_found_from_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert {path.parent.name for path in ROOT.glob("stacks/*/Cargo.toml")} == set(crate.READY_MADE)
+    wanted = tmp_path / "stacks" / "quinn"
+    monkeypatch.setattr(sources, "find", lambda: sources.Sources(ROOT, True))
+    with pytest.raises(InputError, match=f"no such folder; write {ROOT / 'stacks' / 'quinn'}$"):
+        crate.read(wanted)
+    # A wheel has the engine's sources but no stacks.
+    monkeypatch.setattr(sources, "find", lambda: sources.Sources(tmp_path, False))
+    with pytest.raises(InputError, match="write the path of stacks/quinn in a checkout of tail"):
+        crate.read(wanted)
+
+
 def test_a_scenario_says_where_it_names_what_is_not_there(tmp_path: Path) -> None:
     file = tmp_path / "f.toml"
     file.write_text('duration = "1s"\nwith = ["./gone"]\n', encoding="utf-8")

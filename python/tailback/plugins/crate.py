@@ -15,6 +15,9 @@ from tailback.plugins import compiled, sources
 from tailback.store.versions import PLUGIN_NAME
 
 MANIFEST = "Cargo.toml"
+READY_MADE = ("quinn", "smoltcp", "str0m")
+"""Stacks in the folder `stacks` of a checkout. Documents name them relative to the checkout."""
+
 HOW = "`tailback new --crate cc my-cc` begins one"
 
 
@@ -51,7 +54,7 @@ def read(folder: Path) -> Crate:
     """Read the plugin in a folder."""
     shown = foreign.line(_near(folder))
     if not folder.is_dir():
-        raise InputError(f"{shown}: no such folder; expected that of a crate ({HOW})")
+        raise InputError(f"{shown}: no such folder; {_expected(folder)}")
     path = folder / MANIFEST
     if not path.exists():
         raise InputError(
@@ -79,6 +82,16 @@ def read(folder: Path) -> Crate:
         total.update(lock.encode())
     own_randomness = _own_randomness(package, f"{shown}/{MANIFEST}")
     return Crate(name, folder.resolve(), shown, total.hexdigest(), lock, own_randomness)
+
+
+def _expected(folder: Path) -> str:
+    """Return what to write instead of a folder that does not exist."""
+    if folder.parent.name == "stacks" and folder.name in READY_MADE:
+        ready = sources.find().root / "stacks" / folder.name
+        if ready.is_dir():
+            return f"write {foreign.line(ready)}"
+        return f"write the path of stacks/{folder.name} in a checkout of tailback"
+    return f"expected that of a crate ({HOW})"
 
 
 def _own_randomness(package: dict[str, Any], shown: str) -> bool:
