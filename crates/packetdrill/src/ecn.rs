@@ -48,8 +48,8 @@ impl Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));
         let ecn = match asks {
             true if ours == Much::Accurate => Much::Accurate,
-            // A server that does not support an extension beyond RFC 3168 treats the SYN of such an
-            // extension as an RFC 3168 SYN.
+            // A SYN may request a newer form of ECN than RFC 3168. A server that does not support
+            // this form treats the SYN as an RFC 3168 SYN.
             _ if syn.has('E') && syn.has('W') => ours.min(Much::Rfc3168),
             _ => Much::None,
         };

@@ -34,8 +34,8 @@
 //! - the exchange of FIN, because a script is checked only while the connection is open;
 //! - fields of `tcp_info` that the simulator does not have; the verdict lists them.
 //!
-//! Time is virtual, and events happen exactly at the script's times. The send time of a simulator's
-//! packet may differ from the expected time by packetdrill's tolerance.
+//! Time is virtual, and events happen exactly at the script's times. The simulator may send a
+//! packet earlier or later than expected, by up to packetdrill's tolerance.
 
 pub mod check;
 mod ecn;

@@ -167,8 +167,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns a page that lists scripts that pass, scripts that fail with the reason, and scripts that
-/// do not apply. `version` is the version of the kernel that the scripts come from.
+/// Returns a page that lists the scripts that pass, those that fail and why, and those that do not
+/// apply. `version` is the version of the kernel that the scripts come from.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

@@ -401,8 +401,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns the next packet that the simulator sends. Returns `None` if the simulator sends no
-    /// packet until `latest`.
+    /// Returns the next packet that the simulator sends. Returns `None` if the simulator does not
+    /// send a packet by `latest`.
     fn next_sent(&mut self, latest: Time) -> Option<Sent> {
         let host = self.host.as_mut()?;
         while host.out.is_empty() && host.deadline() <= latest {

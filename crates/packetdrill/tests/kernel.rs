@@ -66,8 +66,8 @@ fn verdicts_are_those_of_the_table() {
     );
 }
 
-/// Returns variants of an expected packet, each with another value in one of the fields that the
-/// packet states.
+/// Returns variants of an expected packet. In each variant, one of the fields that the script
+/// specifies has a different value.
 fn otherwise(packet: &Segment) -> Vec<Segment> {
     let mut all = Vec::new();
     let mut with = |change: &dyn Fn(&mut Segment)| {

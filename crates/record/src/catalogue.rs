@@ -128,7 +128,7 @@ impl Catalogue {
             return true;
         }
         let intact = verify(&path);
-        // The facts were read before the verification, so a change during the verification is
+        // The metadata was read before the verification, so a change during the verification is
         // noticed.
         if intact && whole.changed_ns < settled {
             self.insert(id, |entry| {

@@ -167,7 +167,7 @@ pub struct Account {
     /// Number of reductions since the warm-up, by reason.
     pub counts: Counts,
     /// Counters at the end of the warm-up.
-    // This field, `slow_start` and `kernel` are boxed to save memory, because every flow has an
+    // This field, `slow_start` and `told` are boxed to save memory, because every flow has an
     // account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
@@ -365,8 +365,8 @@ pub const WINDOW_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
     /// How much of the queue each flow or source occupied. Each entry has the name of the flow or
-    /// source, and a sum in byte x s. The sum adds packet length times queue delay over its
-    /// forwarded packets.
+    /// source, and a sum in byte x s. Each forwarded packet of the flow or source adds its length
+    /// times its queue delay to the sum.
     pub held: Vec<(String, f64)>,
     /// The minimum queue delay in each time window.
     pub minima: Minima,
@@ -453,9 +453,9 @@ impl Minima {
         self.least_ns = self.least_ns.min(delay_ns);
     }
 
-    /// Returns the mean over all packets of the minimum delay in the packet's window, in ns. This
-    /// is the part of the mean queue delay that a standing queue causes. Returns `None` before the
-    /// first complete window with packets.
+    /// Returns the mean of the windows' minimum delays, in ns, weighted by the number of packets in
+    /// each window. This is the part of the mean queue delay that a standing queue causes. Returns
+    /// `None` before the first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
