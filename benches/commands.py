@@ -75,7 +75,7 @@ def command(*words: str, cwd: Path) -> Usage:
     # peak to the current use.
     Path("/proc/self/clear_refs").write_text("5", "ascii")
     began = time.monotonic()
-    # Python compiles modules only if this variable is not set.
+    # Python stores compiled modules only if this variable is not set.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     process = subprocess.Popen(
         [sys.executable, "-m", "tailback", *words],

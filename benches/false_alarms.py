@@ -127,8 +127,8 @@ def count(found: Values, n: int, in_pairs: bool) -> list[str]:
             _p(test, values[a, i], 1.1 * values[b, i]) if changed[i] else p
             for i, p in enumerate(ps)
         ]
-        # Give each difference a family of its own. The two-stage method then equals the method of
-        # Benjamini and Hochberg.
+        # For "plain", give each difference a family of its own. The two-stage method then equals
+        # the method of Benjamini and Hochberg.
         for name, groups in (("plain", [str(i) for i in range(len(ps))]), ("families", families)):
             alarms[name].append(sum(_flagged(ps, groups)))
             told[name].append(any(np.array(_flagged(larger, groups)) & changed))

@@ -1,11 +1,11 @@
 """Measures speed and memory of the kernel engine, for `make bench-kernel`.
 
 Each case boots one guest, except one case that boots two guests at once. A case runs through the
-command line, as a user would run it, into a temporary folder. Times are the times of the guest's
-processes from start to end, including boot. Packets are data packets of TCP senders. "x real time"
-is simulated time divided by wall time. The table shows the best of several runs, because host load
-can only slow down a run. On a busy machine, compare CPU times. Wall time is reliable on a busy
-machine only if the script runs at a higher priority (`nice`).
+command line, as a user would run it, into a temporary folder. Wall time and CPU time cover the
+processes that run the guest, from start to end, including boot. Packets are data packets of TCP
+senders. "x real time" is simulated time divided by wall time. The table shows the best of several
+runs, because host load can only slow down a run. On a busy machine, compare CPU times. Wall time is
+reliable on a busy machine only if the script runs at a higher priority (`nice`).
 """
 
 from __future__ import annotations

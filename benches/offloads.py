@@ -43,7 +43,8 @@ class Case:
         return f"{flows}{self.cc}, {self.rate}, {self.rtt}, {queue_words}"
 
     def scenario(self, *, offloads: bool) -> dict[str, Any]:
-        """Return the scenario. Jitter is less than a packet time. Cake has no burst."""
+        """Return the scenario. Jitter is less than a packet time. With Cake, the link's burst is
+        0."""
         burst = "0b" if self.queue["aqm"] == "cake" else "tc"
         return {
             "duration": "20s",

@@ -57,8 +57,8 @@ QUEUES = ((10, "100p"), (50, "1bdp"))
 
 @dataclass(frozen=True)
 class Jitter:
-    """A setting of `host_jitter`: a time in microseconds, or a number of packets' transmission
-    times (below 1)."""
+    """A setting of `host_jitter`: a time in microseconds, or a fraction of a packet's
+    transmission time."""
 
     us: float = math.inf
     packets: float = MOST_PACKETS

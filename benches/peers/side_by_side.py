@@ -2,7 +2,8 @@
 peer takes turns with tailback in the same scenario, on one core, and the script prints medians.
 
 - ns-3: one CUBIC flow through CoDel. Its wheel from PyPI is compiled for any x86-64 processor, so a
-  build for this machine's processor would be faster. It leaves out RACK-TLP, histograms and series.
+  build for this machine's processor would be faster. ns-3 leaves out RACK-TLP, histograms and
+  series.
 - csg-htsim: Reno flows through a FIFO, compiled from git for this processor. It leaves out SACK,
   delayed ACKs, RACK, CoDel, histograms and series.
 - ccsim: one CUBIC flow through CoDel, compiled from git by Go. It leaves out histograms.

@@ -1,5 +1,5 @@
-// Makes sliders, menus and switches for the values of a scenario. The engine supplies the position
-// of each value in the text, the keys and the registries.
+// Makes sliders, menus and switches for the values of a scenario. The engine supplies the keys, the
+// registries, and the position of each value in the text.
 
 import { el, menu } from "./dom";
 import { type Draft, add, algorithmAt, choose, keyOf, missing, parent, plain, quantity, quoted, replace, written } from "./edit";

@@ -196,8 +196,8 @@ export interface Request {
   point: number;
   link: number;
   from_s: number;
-  /** The scenario without the changes at a moment, and the time of this moment. Both scenarios have
-   * the same run up to this moment. */
+  /** The scenario without the changes at a moment, and the time of this moment. Up to this
+   * moment, both scenarios run identically. */
   fork: { text: string; time: number } | null;
 }
 

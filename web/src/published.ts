@@ -103,8 +103,8 @@ export class PublishedValues {
   private draw(): void {
     const { shown } = this;
     const points = this.points();
-    // If the user has changed the sweep, show nothing, because the rows no longer belong to the
-    // points of the sweep.
+    // If the user has changed the sweep, show nothing, because the rows of published values no
+    // longer match the points of the sweep.
     this.element.hidden = shown === null || this.count <= Math.max(...points);
     if (shown === null || this.element.hidden) return;
     const column = shown.columns[this.column];

@@ -67,8 +67,8 @@ export class Queue {
     for (let at = before(this.came, time - this.longest, false); at < end; at += 1) {
       if ((this.left[at] ?? 0) > time) there.push(at);
     }
-    // The search begins one longest stay before `time`. Only packets that left the queue determine
-    // the longest stay, so the search may miss a packet that never leaves.
+    // The search begins at `time` minus the longest stay. Only packets that left the queue
+    // determine the longest stay, so the search may miss a packet that never leaves.
     return there;
   }
 

@@ -2,8 +2,8 @@
 
 Importing `importlib.metadata` takes as long as a third of a short command, because it imports
 parsers of e-mail and of archives. This module reads the same files without these parsers. If a
-package may be installed in another form than as files in a folder, such as a zip archive, this
-module calls `importlib.metadata` instead.
+package may be installed in another form, such as a zip archive, this module calls
+`importlib.metadata` instead.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class EntryPoint(NamedTuple):
 
 
 def of_group(group: str) -> list[EntryPoint]:
-    """Return the entry points of a group. If the path has a distribution twice, use the first."""
+    """Return the entry points of a group. If the import path contains a distribution
+    twice, use the first."""
     if not only_folders():
         from importlib import metadata
 

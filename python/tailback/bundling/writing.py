@@ -53,7 +53,7 @@ def write(
     options: RunOptions,
     license_: str,
 ) -> Path:
-    """Write a bundle like `bundle`, with the values of `--set` as TOML text."""
+    """Write a bundle as `bundle` does, but take the values of `--set` as TOML text."""
     if not target.name.endswith(".zip"):
         raise InputError(f"--to {foreign.line(target)}: expected a name that ends in .zip")
     text = foreign.read(scenario)

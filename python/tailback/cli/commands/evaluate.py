@@ -86,7 +86,7 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Return a command that evaluates an algorithm by a suite. `command` is a function that only
+    """Return a command that evaluates an algorithm with a suite. `command` is a function that only
     supplies the name and the help text."""
 
     @functools.wraps(command)

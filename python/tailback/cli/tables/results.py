@@ -518,7 +518,7 @@ def _senders(summary: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _sender(summary: Mapping[str, Any], index: int) -> Mapping[str, Any]:
-    """Return the flow or source with this index. Do not build the list of `_senders` for this."""
+    """Return the flow or source with this index, without building the list of `_senders`."""
     flows: Sequence[Mapping[str, Any]] = summary["flows"]
     traffic: Sequence[Mapping[str, Any]] = summary["traffic"]
     return flows[index] if index < len(flows) else traffic[index - len(flows)]
