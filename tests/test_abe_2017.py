@@ -467,10 +467,11 @@ def test_a_mark_that_costs_more_than_a_loss(tailback: Tailback, tmp_path: Path) 
     message, _, caret, advice = done.stderr.splitlines()
     assert message.startswith("warning: ")
     assert message.endswith(
-        "abe.toml:13:36: beta_ecn = 0.4 of reno is below beta = 0.5: a mark costs more than a loss"
+        "abe.toml:13:36: beta_ecn = 0.4 of reno is below beta = 0.5: a mark then reduces "
+        "the window more than a loss"
     )
     assert caret.index("^") == len("  ") + 35
-    assert advice == "  use beta_ecn of at least beta, as RFC 8511 has it"
+    assert advice == "  use beta_ecn of at least beta, as in RFC 8511"
     done = tailback("check", path)
     assert (done.returncode, "warning" in done.stderr) == (0, True)
     with pytest.warns(ScenarioWarning, match="below beta"):

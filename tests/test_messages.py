@@ -174,7 +174,7 @@ def test_rates_in_bytes_per_second_are_refused(
     tailback: Tailback, scenario: Path, words: tuple[str, ...]
 ) -> None:
     command, *rest = words
-    readings = '"5Mbit" for bits, "40Mbit" for bytes as tc reads it'
+    readings = '"5Mbit" if you mean bits, or "40Mbit" if you mean bytes, as tc does'
     done = tailback(command, scenario, *rest)
     assert (done.returncode, done.stdout) == (2, "")
     assert readings in done.stderr

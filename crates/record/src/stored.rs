@@ -119,7 +119,7 @@ impl RunFolder {
         let Some(run_id) = run_id.filter(|id| is_id(id) && Some(*id) == name) else {
             return damaged(
                 &file,
-                "the manifest of another run than its folder is named after",
+                "the manifest of a run other than the one in the name of its folder",
             );
         };
         let run_id = run_id.to_owned();

@@ -268,7 +268,7 @@ sce_receiver = "splt"
 "#,
         r#"f.toml:12:41: wrong value 70000 for "unit_quirk"; expected a whole number from 0 to 65000
         f.toml:12:59: wrong value "half" for "ssthresh"; expected one of half-loss-cwnd, max; did you mean "half-loss-cwnd"?
-        f.toml:17:7: cubic-sce answers SCE marks, which only packets with ECN can have; expected ecn = true, or no ecn key
+        f.toml:17:7: cubic-sce responds to SCE marks, which only ECN-capable packets can have; expected ecn = true, or no ecn key
         f.toml:19:16: wrong value "splt" for "sce_receiver"; expected one of auto, off, split, split-delayed, dither; did you mean "split"?
         "#,
     );
@@ -461,13 +461,13 @@ alpha = 1.2
         f.toml:18:7: wrong value "ect0" for "ecn"; expected true or false
         f.toml:22:7: "min" of web: 2097152 bytes are more than max; expected at most 1000000 bytes
         f.toml:26:7: "max" of web: 107374182400 bytes are too many; expected at most 10000000000
-        f.toml:31:7: reno-sce answers SCE marks, which only packets with ECN can have; expected ecn = true, or no ecn key
+        f.toml:31:7: reno-sce responds to SCE marks, which only ECN-capable packets can have; expected ecn = true, or no ecn key
         f.toml:34:1: "cc" is a key of {kinds that connect}, not of cbr
         f.toml:35:1: "tcp" is a key of {kinds that connect}, not of cbr
         f.toml:39:23: "sizes.lognormal" of web: one percentile does not set a distribution; expected both p5 and p95
         f.toml:43:30: "sizes.lognormal.p5" of web: 2097152 bytes are more than p95; expected at most 65536 bytes
-        f.toml:48:9: "alpha" of web: the sizes are lognormal; expected no alpha, which is of the Pareto distribution
-        f.toml:49:7: "max" of web: the sizes are lognormal; expected no max, which is of the Pareto distribution
+        f.toml:48:9: "alpha" of web: the sizes are lognormal; expected no alpha, an option of the Pareto distribution
+        f.toml:49:7: "max" of web: the sizes are lognormal; expected no max, an option of the Pareto distribution
         f.toml:53:11: "sizes" of web has no option "pareto"; expected one of lognormal
         f.toml:56:6: wrong value "0s" for "on"; expected a time of at least 1us
         f.toml:57:7: wrong value "-1s" for "off"; expected a time of at least 1us
@@ -594,7 +594,7 @@ fn dualpi2_whose_options_exclude_one_another() {
         f.toml:7:10: "l_drop" of dualpi2: l_drop and overload say the same thing; expected one of them
         f.toml:9:10: "tshift" of dualpi2: the scheduler "credit" has no use for it; expected it with "ts-fifo" or "wrr-counter"
         f.toml:10:13: "wrr_ratio" of dualpi2: the scheduler "credit" has no use for it; expected it with "wrr-counter"
-        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt derive it; expected either them or this
+        f.toml:12:10: "target" of dualpi2: max_rtt and typical_rtt determine it; expected this option, or max_rtt and typical_rtt
         "#,
     );
     check(
@@ -848,11 +848,11 @@ fn traces() {
         ),
         (
             "time_s,rate_mbit,loss\n0,5,2\n",
-            "line 2: the loss is not within 0 and 1",
+            "line 2: the loss is not between 0 and 1",
         ),
         (
             "time_s,rate_mbit\n0,nan\n",
-            "line 2: the rate in Mbit/s is not within 0 and 1000000",
+            "line 2: the rate in Mbit/s is not between 0 and 1000000",
         ),
     ];
     for (text, message) in conditions {
@@ -900,7 +900,7 @@ seeds = 0
         f.toml:23:2: there is no "links" in the scenario; expected one of bottleneck, duration, flows, path, record, sweep, tcp
         f.toml:24:11: duration has no keys; expected the path of a key
         f.toml:25:9: wrong value 0 for "seeds"; expected a whole number of at least 1 (how many seeds)
-        f.toml:28:2: "flows.reno.rtt" is a list of 1 and "path.rtt" one of 2; expected lists of equal length
+        f.toml:28:2: the list of "flows.reno.rtt" has length 1, and the list of "path.rtt" has length 2; expected lists of equal length
         "#,
     );
     check_base(
@@ -1040,7 +1040,7 @@ fn numbers_that_do_not_fit() {
     );
     check(
         &format!("seed = 9223372036854775807\n{BASE}[sweep]\nseeds = 3\n"),
-        "f.toml:1:8: the seeds exceed the largest seed; expected a smaller seed: 3 are counted from it",
+        "f.toml:1:8: the seeds exceed the largest seed; expected a smaller seed, because 3 consecutive seeds begin with it",
     );
     check_base(
         "bytes = \"0.00000001bdp\"\n",
@@ -1106,7 +1106,7 @@ min = inf
         f.toml:20:8: there is no flow named "cubicc"; did you mean "cubic"?
         f.toml:22:7: wrong value 3 for "max"; expected a number of at least min, 5
         f.toml:23:1: an assertion without a bound; expected "min", "max" or both
-        f.toml:26:8: "drops" of both a flow and a link; expected "flow" or "link"
+        f.toml:26:8: "drops" is measured either on a flow or on a link, not on both; expected "flow" or "link"
         f.toml:26:8: there is no link named "bottlenec"; expected one of bottleneck; did you mean "bottleneck"?
         f.toml:29:7: wrong value "1" for "min"; expected a number
         f.toml:30:1: "metric" is missing in [[assert]]; expected a text in quotes
@@ -1153,7 +1153,7 @@ max = 0.5
         f.toml:15:10: "harm.throughput" compares with a run without a competitor; expected "without", the name of the competitor
         f.toml:21:11: there is no flow or source named "rneo"; expected one of cubic, reno, cbr; did you mean "reno"?
         f.toml:26:11: "throughput_mbit" is a value of one run
-        f.toml:30:11: "cubic" has no harm by itself
+        f.toml:30:11: "cubic" cannot harm itself
         f.toml:34:8: "harm_throughput" is not measured on a link
         f.toml:38:10: unknown metric "harm_troughput"; expected a name that `tailback list metrics` prints; did you mean "harm_throughput"?
         "#,
@@ -1502,12 +1502,12 @@ fn schedules() {
         "{ marks = [0, 5, 5, 4, 6.5, 7], drops = [\"8\", 9, -1, 7], at = 3 }",
         r#"
         f.toml:4:23: wrong value 0 for "marks"; expected a whole number of at least 1
-        f.toml:4:29: wrong value 5 for "marks"; expected a number above 5: they ascend
-        f.toml:4:32: wrong value 4 for "marks"; expected a number above 5: they ascend
+        f.toml:4:29: wrong value 5 for "marks"; expected a number above 5, because the list must ascend
+        f.toml:4:32: wrong value 4 for "marks"; expected a number above 5, because the list must ascend
         f.toml:4:35: wrong value 6.5 for "marks"; expected a whole number of at least 1
         f.toml:4:53: wrong value "8" for "drops"; expected a whole number of at least 1
         f.toml:4:61: wrong value -1 for "drops"; expected a whole number of at least 1
-        f.toml:4:65: wrong value 7 for "drops"; expected a number above 9: they ascend
+        f.toml:4:65: wrong value 7 for "drops"; expected a number above 9, because the list must ascend
         f.toml:4:69: unknown key "at" in a schedule; expected one of marks, drops
         "#,
     );
@@ -1546,7 +1546,7 @@ fn a_factor_for_marks() {
         "#,
     );
     // `beta_ecn` is rejected for a flow without ECN, whether the file, `--set` or a sweep sets it.
-    let message = "beta_ecn of reno answers CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
+    let message = "beta_ecn of reno sets the response to CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
         &format!("f.toml:4:1: {message}"),
@@ -1633,7 +1633,7 @@ route = ["a"]
         r#"
         f.toml:5:9: a wire has no burst: packets leave at the end of their slots; expected burst = "0b", or link = "shaper"
         f.toml:8:9: wrong value "60001b" for "burst"; expected at most 60000b: what the lowest rate sends in 60s, and no more than 4294967295b
-        f.toml:12:9: cake keeps the link's rate itself and has no burst; expected burst = "0b", or another queue
+        f.toml:12:9: cake shapes traffic to the link's rate itself, without a burst; expected burst = "0b", or another queue
         f.toml:15:9: wrong value "10p" for "burst"; expected a size such as "1600b" (units b, kb, mb, gb), "0b" for none, or "tc" for what tc computes
         f.toml:19:9: packets that leave on saved tokens have no slot, so count_in_service cannot count them; expected burst = "0b", or count_in_service = false
         f.toml:22:9: wrong value "4gb" for "burst"; expected at most 4294967295b: what the lowest rate sends in 60s, and no more than 4294967295b
@@ -1703,7 +1703,7 @@ fn a_step_below_two_packet_times() {
     assert_eq!(
         warnings(slow, "cc = \"prague\""),
         [
-            "f.toml:4:42: step_thresh = 2ms is below two packet times of the link, 1211 us each: the second of two packets that come together may be marked for the first, which leaves a scalable flow far below its share; expected min_qlen_step = 2, a burst of the link that lets pairs pass (\"tc\"), or a larger step_thresh"
+            "f.toml:4:42: step_thresh = 2ms is below two packet times of the link, 1211 us each: if two packets arrive together, the second may be marked because it waits for the first. A scalable flow then gets far less than its share; expected min_qlen_step = 2, burst = \"tc\" at the link, or a larger step_thresh"
         ]
     );
     let dualpi2 = "rate = \"24Mbit\"\nqueue = \"dualpi2\"";
@@ -1741,7 +1741,7 @@ fn unusual_but_allowed() {
     assert_eq!(
         warnings,
         [
-            "f.toml:7:35: beta_ecn = 0.6 of cubic is below beta = 0.7: a mark costs more than a loss; expected beta_ecn of at least beta, as RFC 8511 has it"
+            "f.toml:7:35: beta_ecn = 0.6 of cubic is below beta = 0.7: a mark then reduces the window more than a loss; expected beta_ecn of at least beta, as in RFC 8511"
         ]
     );
     let usual = load(text.replace("0.6", "0.7").as_bytes(), "f.toml", &[], None);
@@ -1809,21 +1809,21 @@ fn rates_in_bytes_per_second_are_refused_with_both_readings() {
     };
     check(
         &text("\"50Mbps\""),
-        r#"f.toml:3:8: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" for bits, "400Mbit" for bytes as tc reads it"#,
+        r#"f.toml:3:8: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" if you mean bits, or "400Mbit" if you mean bytes, as tc does"#,
     );
     check(
         &text("{ steps = [[\"0s\", \"1MBps/s\"]] }"),
-        r#"f.toml:3:26: "1MBps/s" for "steps" can be bits or bytes per second; expected "1Mbit" for bits, "8Mbit" for bytes as tc reads it"#,
+        r#"f.toml:3:26: "1MBps/s" for "steps" can be bits or bytes per second; expected "1Mbit" if you mean bits, or "8Mbit" if you mean bytes, as tc does"#,
     );
     check(
         &(text("\"1Mbit\"") + "[[traffic]]\nkind = \"cbr\"\nrate = \"5kbps\"\n"),
-        r#"f.toml:10:8: "5kbps" for "rate" can be bits or bytes per second; expected "5kbit" for bits, "40kbit" for bytes as tc reads it"#,
+        r#"f.toml:10:8: "5kbps" for "rate" can be bits or bytes per second; expected "5kbit" if you mean bits, or "40kbit" if you mean bytes, as tc does"#,
     );
     check_with(
         text("\"1Mbit\"").as_bytes(),
         &[("bottleneck.rate", "50Mbps")],
         None,
-        r#"--set bottleneck.rate=50Mbps:1:17: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" for bits, "400Mbit" for bytes as tc reads it"#,
+        r#"--set bottleneck.rate=50Mbps:1:17: "50Mbps" for "rate" can be bits or bytes per second; expected "50Mbit" if you mean bits, or "400Mbit" if you mean bytes, as tc does"#,
     );
     for bits in ["50Mbit", "50Mbit/s", "1Gbit"] {
         assert!(load(text(&format!("\"{bits}\"")).as_bytes(), "f.toml", &[], None).is_ok());
@@ -2104,7 +2104,7 @@ fn impairments() {
     );
     check_one(
         "kind = \"burst_loss\"\nloss = 0.9\nburst = 2\n",
-        "f.toml:13:8: \"loss\" of burst_loss: so much loss needs longer bursts; set at most burst / (burst + 1)",
+        "f.toml:13:8: \"loss\" of burst_loss: bursts of this length cannot reach this loss; set at most burst / (burst + 1)",
     );
     check_one(
         "kind = \"loss\"\nduring = [[\"2s\", \"1s\"]]\n",
@@ -2142,8 +2142,8 @@ fn applications() {
     check(
         &flow("chunks = { bytes = \"50kb\", every = \"1s\", request = 10 }\nrate = \"1Mbit\"\nbytes = \"1mb\""),
         "f.toml:6:52: with \"every\" the receiver sends no requests; expected \"think\" in place of \"every\", or no \"request\"
-        f.toml:7:8: the flow has \"chunks\" and \"rate\"; expected one of the two: use every in chunks
-        f.toml:8:9: the flow has \"chunks\" and \"bytes\"; expected one of the two: use count in chunks",
+        f.toml:7:8: the flow has \"chunks\" and \"rate\"; expected \"every\" in chunks in place of \"rate\"
+        f.toml:8:9: the flow has \"chunks\" and \"bytes\"; expected \"count\" in chunks in place of \"bytes\"",
     );
     let pairs = "pairs of times such as [[\"10s\", \"12s\"]]";
     check(

@@ -131,8 +131,8 @@ pub const ENTRY: Entry<Build> = Entry {
 /// Linux's fq treats the departure time that TCP has set (`skb->tstamp`) as the packet's time of
 /// arrival. In the guest of the kernel engine, packets keep this time from host to host, because
 /// `skb_clear_tstamp` does not clear it. A packet that arrives over a real wire has no such time.
-const FROM_SENDER: &str = "fq would measure the delay from the sender on, as packets keep their \
-     departure time within a guest";
+const FROM_SENDER: &str = "packets keep their departure time within a guest, so fq would measure \
+     the delay since they left the sender";
 
 /// No counter of marks is given here. The kernel's counter also includes packets that cannot be
 /// marked.
@@ -144,7 +144,7 @@ const KERNEL: Qdisc = Qdisc {
             if w.options.get(o) == Some(&Value::Bool(true)) {
                 return;
             }
-            let message = "fq of this Linux has the fast path";
+            let message = "fq of this Linux always uses the fast path";
             only(w, o, Value::Bool(true), message);
         }),
         ("limit", number),

@@ -120,7 +120,7 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
             at: At::Ecn,
             warning: false,
             message: format!(
-                "beta_ecn of {name} answers CE marks, which a flow without ECN never gets"
+                "beta_ecn of {name} sets the response to CE marks, which a flow without ECN never gets"
             ),
             expected: "ecn = true, or no beta_ecn",
         }]
@@ -129,9 +129,9 @@ fn checks(chosen: &Chosen<'_>) -> Vec<Finding> {
             at: At::Option("beta_ecn"),
             warning: true,
             message: format!(
-                "beta_ecn = {marks} of {name} is below beta = {loss}: a mark costs more than a loss"
+                "beta_ecn = {marks} of {name} is below beta = {loss}: a mark then reduces the window more than a loss"
             ),
-            expected: "beta_ecn of at least beta, as RFC 8511 has it",
+            expected: "beta_ecn of at least beta, as in RFC 8511",
         }]
     } else {
         Vec::new()

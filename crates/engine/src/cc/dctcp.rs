@@ -253,7 +253,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if options.bool("normalise") && !per_ack {
         wrong(
             "normalise",
-            "only an update at every ACK normalises: expected no normalise, or update = \"ack\""
+            "normalise needs an update at every ACK: expected no normalise, or update = \"ack\""
                 .to_owned(),
         );
     }

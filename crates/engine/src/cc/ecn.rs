@@ -27,7 +27,7 @@ pub fn negotiated(
                 at: At::Ecn,
                 warning: false,
                 message: format!(
-                    "{} answers SCE marks, which only packets with ECN can have",
+                    "{} responds to SCE marks, which only ECN-capable packets can have",
                     entry.name
                 ),
                 expected: "ecn = true, or no ecn key",

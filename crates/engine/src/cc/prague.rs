@@ -259,7 +259,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     only(
         !later && options.int("swing") != 0,
         "swing",
-        "the pacing rate of version 0.6 does not swing: expected 0, or version = \"0.7\"",
+        "version 0.6 does not vary the pacing rate: expected 0, or version = \"0.7\"",
     );
     only(
         later && options.word("window") == "carry",

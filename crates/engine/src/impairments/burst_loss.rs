@@ -147,7 +147,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     } else if Chain::of(options).p > 1.0 {
         errors.push(error(
             "loss",
-            "so much loss needs longer bursts; set at most burst / (burst + 1)",
+            "bursts of this length cannot reach this loss; set at most burst / (burst + 1)",
         ));
     }
     all_of(errors)

@@ -153,7 +153,7 @@ fn netem(options: &Options) -> Result<Netem, Refused> {
     if options.time("most") < mean + mean || mean > Time::from_secs(2) {
         return refuse(
             "mean",
-            "netem has no bound on its delays, and no longer jitter",
+            "netem does not limit its delays, and does not support longer jitter",
             "a mean of at most 2s and at most half of `most`",
         );
     }

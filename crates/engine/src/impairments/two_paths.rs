@@ -61,7 +61,7 @@ pub const ENTRY: Entry<Build> = Entry {
         netem: |_| {
             Err(Refused::new(
                 "kind",
-                "netem has one path and can delay only single packets of it",
+                "netem has only one path, on which it can delay single packets",
                 "kind = \"reorder\", which is the same as spread = \"random\"",
             ))
         },

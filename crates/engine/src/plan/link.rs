@@ -52,7 +52,7 @@ keys! {
         packets: u32 = int(0, i32::MAX as i64).default("0");
         /// Largest number of bytes in a slot, including the packet that reaches this number;
         /// default: no limit.
-        bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem has 31 bits for it");
+        bytes: Bytes = BYTES.kernel(AtMost("2147483647b"), "netem stores it in 31 bits");
         /// Delay of each packet before it may leave in a slot. (In netem, this is the `delay` of a
         /// qdisc with `slot`.)
         delay: Time = ANY_TIME.default("0s");
@@ -182,7 +182,7 @@ keys! {
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
         /// Largest random time that is added to the delay. The random times are uniformly
         /// distributed from 0 to this value. Packets keep their order.
-        jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem has 32 bits for it");
+        jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem stores it in 32 bits");
         /// Packets leave in bursts, as on some radio links (netem's `slot`). After the link and its
         /// delay, a packet waits for the next slot. When a slot begins, several packets leave at
         /// once. The gap before the next slot is random. The gap begins when the current slot is

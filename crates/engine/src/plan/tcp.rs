@@ -201,7 +201,7 @@ keys! {
         /// segments, as in Linux. With false, an ACK covers one segment. With a larger number, each
         /// ACK covers that many segments (stretch ACKs).
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
-            .kernel(Only(&["true", "false"]), "Linux acknowledges every second segment at least");
+            .kernel(Only(&["true", "false"]), "Linux acknowledges at least every second segment");
         /// Whether TCP uses the timestamp option.
         // Without timestamps, TCP neither gets RTT samples from retransmitted data nor detects
         // spurious retransmissions. `header` already includes the bytes of this option.
@@ -216,7 +216,7 @@ keys! {
         /// the congestion control requests pacing. Without path.offloads, each segment is a packet
         /// of its own in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
-            .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest joins segments with path.offloads");
+            .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest combines segments only with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
         /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp with an
         /// option `version` other than "linux-7.3".
@@ -227,7 +227,7 @@ keys! {
         /// value. Before version 5.6, Linux stored ssthresh for each destination and used it for
         /// the next connection. With 0, the first slow start ends only at a loss or mark.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
-            .kernel(Only(&["0"]), "Linux no longer begins with an ssthresh that it remembers");
+            .kernel(Only(&["0"]), "Linux no longer stores ssthresh for the next connection");
         /// Whether a host stores the RTT and the degree of reordering of a destination. Later
         /// connections then begin with these values, as in Linux (tcp_no_metrics_save = 0).
         metrics_save: bool = BOOL.default("false");
@@ -239,7 +239,7 @@ keys! {
         /// time. While the buffer grows, the receiver acknowledges every segment. With both values,
         /// the receiver always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
-            .kernel(Only(&["fixed"]), "the guest's receive buffers have a size that is set");
+            .kernel(Only(&["fixed"]), "the guest's receive buffers have a fixed size");
         /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
         /// sent with ECT(0) and arrives with ECT(1). "split": when marks begin or end, the receiver
         /// sends two ACKs at once. The first ACK covers the earlier segments. The second ACK covers
@@ -248,7 +248,7 @@ keys! {
         /// on enough ACKs to cover as many segments as were marked. "off": the receiver does not
         /// report SCE marks. "auto": "split" if the congestion control supports SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
-            .kernel(Only(&["auto", "off"]), "Linux does not know of SCE");
+            .kernel(Only(&["auto", "off"]), "Linux does not support SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
         /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, as if it did not
         /// support ECN. "auto": as the congestion control requires. The receiver then uses Accurate

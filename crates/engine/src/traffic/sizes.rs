@@ -124,7 +124,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         .map(|option| OptionError {
             option,
             message: format!(
-                "the sizes are lognormal: expected no {option}, which is of the Pareto distribution"
+                "the sizes are lognormal: expected no {option}, an option of the Pareto distribution"
             ),
         })
         .collect();

@@ -169,8 +169,8 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         errors.push(OptionError {
             option: "bitrate",
             message: format!(
-                "its largest frames have {largest:.0} bytes; expected at most {LARGEST:.0}, by a \
-                 smaller bitrate or more frames a second"
+                "its largest frames have {largest:.0} bytes; expected at most {LARGEST:.0} (with \
+                 a smaller bitrate or more frames per second)"
             ),
         });
     }

@@ -140,7 +140,7 @@ pub(super) fn check_impairment(
             Ok(_) => refusals.add(
                 &path,
                 format!("the options of {} need another qdisc", impairment.kind),
-                "options that the qdisc from the start has",
+                "options that the qdisc at the start of the run has",
             ),
             Err(refused) => refusals.add(&path, refused.message, refused.expected),
         }
@@ -195,7 +195,7 @@ pub(super) fn of_queue(
                     "the options of {} need another qdisc or module",
                     new.queue.name()
                 ),
-                "options that the qdisc from the start has",
+                "options that the qdisc at the start of the run has",
             );
         }
         let words = tc::changed(&path, &old, &new, &mut found);

@@ -254,7 +254,7 @@ fn source_control(
     if connections.limit > MOST_CONNECTIONS {
         refusals.add(
             &format!("{path}.limit"),
-            "more connections than a socket listens for",
+            "more connections than a listening socket accepts",
             format!("at most {MOST_CONNECTIONS}"),
         );
     }
@@ -460,7 +460,7 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
     if tcp.min_rto.ns() == 0 || !tcp.min_rto.ns().is_multiple_of(1_000_000) {
         refusals.add(
             &format!("{path}.tcp.min_rto"),
-            "a route's floor of the timeout is in milliseconds",
+            "a route stores the smallest timeout in milliseconds",
             "whole milliseconds, at least 1ms",
         );
     }
@@ -484,7 +484,7 @@ fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
                 refusals.add(
                     &format!("{list}[{group}].hosts"),
                     format!("the kernel engine already uses \"{name}\" in another pair of hosts, or with another route or stack"),
-                    "flows that share both hosts, round-trip time, way and stack, or none of the two hosts",
+                    "flows that share both hosts, round-trip time, route and stack, or that share no host",
                 );
             }
         }

@@ -74,7 +74,7 @@ impl Modules {
         if paths.is_empty() && !parameters.is_empty() {
             refusals.add(
                 &format!("{path}.cc"),
-                format!("{name} is built into this kernel, and its options are those of a module"),
+                format!("{name} is built into this kernel, and only a module has these options"),
                 "no options",
             );
         }

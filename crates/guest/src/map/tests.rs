@@ -1191,7 +1191,7 @@ fn refusals_say_what_is_possible() {
     assert_eq!(
         said,
         [
-            "tc has powers of two for it; expected weight = 0.0009765625 or 0.001953125",
+            "tc supports only powers of two; expected weight = 0.0009765625 or 0.001953125",
             "this kernel has no congestion control cubik; expected one of cubic, bbr, dctcp, reno",
         ]
     );

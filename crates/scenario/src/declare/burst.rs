@@ -40,7 +40,7 @@ impl Reader<'_> {
         } else if aqm::face(link.queue.name()).is_some_and(|face| face.shaper.is_some()) {
             let queue = link.queue.name();
             Some((
-                format!("{queue} keeps the link's rate itself and has no burst"),
+                format!("{queue} shapes traffic to the link's rate itself, without a burst"),
                 "another queue",
             ))
         } else if link.count_in_service {

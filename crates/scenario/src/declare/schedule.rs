@@ -69,7 +69,11 @@ impl Reader<'_> {
                     numbers.push((n.unsigned_abs(), node.span));
                 }
                 Toml::Integer(n) if n >= 1 => {
-                    self.wrong(key, node, format!("a number above {last}: they ascend"));
+                    self.wrong(
+                        key,
+                        node,
+                        format!("a number above {last}, because the list must ascend"),
+                    );
                 }
                 _ => self.wrong(key, node, "a whole number of at least 1"),
             }

@@ -158,7 +158,8 @@ impl Reader<'_> {
         };
         let kept = &units[..number];
         let message = format!("\"{trimmed}\" for \"{name}\" can be bits or bytes per second");
-        let expected = format!("\"{kept}bit\" for bits, \"{rate}\" for bytes as tc reads it");
+        let expected =
+            format!("\"{kept}bit\" if you mean bits, or \"{rate}\" if you mean bytes, as tc does");
         self.problem(Problem::new(node.span, message).expected(expected));
         true
     }

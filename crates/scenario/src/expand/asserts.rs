@@ -105,7 +105,7 @@ pub(crate) fn read(
             (Some(name), true) if subject.flow.as_ref() == Some(name) => {
                 let problem = Problem::new(
                     fields.span_of("without"),
-                    format!("\"{name}\" has no harm by itself"),
+                    format!("\"{name}\" cannot harm itself"),
                 );
                 let help = "name another flow in \"flow\" or in \"without\"";
                 reader.problem(problem.help(help));

@@ -174,7 +174,7 @@ fn run(
                 "the seeds exceed the largest seed",
             )
             .expected(format!(
-                "a smaller seed: {} are counted from it",
+                "a smaller seed, because {} consecutive seeds begin with it",
                 sweep.seeds
             )),
         );

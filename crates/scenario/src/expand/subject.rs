@@ -130,7 +130,7 @@ pub(super) fn measured(
         let problem = Problem::new(
             fields.span_of(last.name()),
             format!(
-                "\"{word}\" of both a {} and a {}",
+                "\"{word}\" is measured either on a {} or on a {}, not on both",
                 first.name(),
                 last.name()
             ),

@@ -200,7 +200,7 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
                 Problem::new(
                     key.span(),
                     format!(
-                        "\"{}\" is a list of {} and \"{}\" one of {len}",
+                        "the list of \"{}\" has length {}, and the list of \"{}\" has length {len}",
                         key.text,
                         key.values.len(),
                         keys[0].text

@@ -19,11 +19,14 @@ pub(super) fn application(
         return;
     };
     flow.chunks = chunks(reader, item, bdp).map(Box::new);
-    for (key, instead) in [("bytes", "count in chunks"), ("rate", "every in chunks")] {
+    for (key, instead) in [
+        ("bytes", "\"count\" in chunks"),
+        ("rate", "\"every\" in chunks"),
+    ] {
         if let Some(other) = fields.item(key) {
             let message = format!("the flow has \"chunks\" and \"{key}\"");
             let problem = Problem::new(other.node.span, message);
-            reader.problem(problem.expected(format!("one of the two: use {instead}")));
+            reader.problem(problem.expected(format!("{instead} in place of \"{key}\"")));
         }
     }
 }

@@ -413,7 +413,7 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
         if this.plan.sender.is_some() && this.plan.receiver.is_some() {
             problem(
                 format!("cannot use a host of \"{name}\": this entry has two hosts of its own"),
-                "one side of this entry".to_owned(),
+                "only one side (sender or receiver) in this entry".to_owned(),
             );
         } else if side == runs_on {
             let word = SIDES[1 - side];

@@ -79,7 +79,7 @@ pub(super) fn check(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan) {
         plan.duration
     );
     if rows > kept {
-        message += &format!("; of some {rows} rows the first {kept} are kept");
+        message += &format!("; the run keeps only the first {kept} of about {rows} rows");
     }
     let problem = Problem::new(item.node.span, message);
     reader

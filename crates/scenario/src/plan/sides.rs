@@ -187,7 +187,7 @@ pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fi
     if sides.peek().is_some() && sides.all(|side| side.root.is_some()) {
         let problem = Problem::new(
             item.key_span,
-            "every side has a root, and packages are not in a root",
+            "every side has a root, so no side uses the packages",
         );
         reader.problem(problem.expected("no \"packages\", or a side without root"));
     }

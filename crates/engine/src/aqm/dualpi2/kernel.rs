@@ -139,7 +139,7 @@ pub const KERNEL: Qdisc = Qdisc {
 /// option.
 fn beyond(words: &mut Words<'_>, option: &'static str, off: Value) {
     if words.options.get(option) != Some(&off) {
-        let message = format!("no dualpi2 of Linux has another {option}");
+        let message = format!("no version of dualpi2 in Linux supports another {option}");
         only(words, option, off, message);
     }
 }
@@ -239,7 +239,7 @@ fn threshold(words: &mut Words<'_>, option: &'static str) {
 
 fn refuse_long(words: &mut Words<'_>, option: &'static str, packets: u64) {
     if packets > u64::from(u32::MAX) {
-        words.refuse(option, "tc has 32 bits for it", "at most 4294967295p");
+        words.refuse(option, "tc stores it in 32 bits", "at most 4294967295p");
     }
 }
 
@@ -256,7 +256,11 @@ fn overload(words: &mut Words<'_>, option: &'static str) {
 /// Writes a time for tc. tc uses microseconds, and Linux uses 32-bit nanoseconds.
 fn nanoseconds(words: &mut Words<'_>, option: &'static str) {
     if matches!(words.options.get(option), Some(Value::Time(t)) if t.ns() > u64::from(u32::MAX)) {
-        words.refuse(option, "Linux has 32 bits for it, in ns", "at most 4294ms");
+        words.refuse(
+            option,
+            "Linux stores it in 32 bits, in ns",
+            "at most 4294ms",
+        );
     }
     micros(words, option);
 }

@@ -148,7 +148,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if ramp && options.get("drop") == Some(&Value::Word("enqueue")) {
         error(
             "drop",
-            "the ramp marks packets as they leave, with the coupling: expected drop = \"dequeue\"",
+            "the ramp marks packets when they leave the queue: expected drop = \"dequeue\"",
         );
     }
     // `step_thresh` always has a value. Its default is 1 ms. So a value of 1 ms is treated as if
@@ -162,7 +162,7 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
         if ramp && options.get(option) != default {
             error(
                 option,
-                "a ramp has no step: expected l_aqm = \"step\" beside this option",
+                "a ramp has no step: expected l_aqm = \"step\" with this option",
             );
         }
     }
@@ -242,7 +242,7 @@ fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if alpha < 1.0 / 256.0 || beta < 1.0 / 256.0 {
         return error(
             "max_rtt",
-            "the gains derived from it are below 1/256: expected a smaller one".to_owned(),
+            "the gains derived from it are below 1/256: expected a smaller RTT".to_owned(),
         );
     }
     let cut = |gain: f64| Value::Float((gain * 256.0) as u32 as f64 / 256.0);
@@ -256,7 +256,7 @@ fn tune(options: &mut Options) -> Result<(), Vec<OptionError>> {
             Some(given) if *given != value => {
                 return error(
                     name,
-                    "max_rtt and typical_rtt derive it: expected either them or this".to_owned(),
+                    "max_rtt and typical_rtt determine it: expected this option, or max_rtt and typical_rtt".to_owned(),
                 );
             }
             _ => options.set(name, value),

@@ -32,9 +32,9 @@ fn at_link(placed: &Placed<'_>) -> Vec<Finding> {
         at: At::Option("step_thresh"),
         warning: true,
         message: format!(
-            "step_thresh = {threshold} is below two packet times of the link, {} us each: the second of two packets that come together may be marked for the first, which leaves a scalable flow far below its share",
+            "step_thresh = {threshold} is below two packet times of the link, {} us each: if two packets arrive together, the second may be marked because it waits for the first. A scalable flow then gets far less than its share",
             packet.0 / 1_000
         ),
-        expected: "min_qlen_step = 2, a burst of the link that lets pairs pass (\"tc\"), or a larger step_thresh",
+        expected: "min_qlen_step = 2, burst = \"tc\" at the link, or a larger step_thresh",
     }]
 }

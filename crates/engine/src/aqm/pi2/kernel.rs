@@ -55,7 +55,7 @@ fn own(words: &mut Words<'_>, option: &'static str, name: &str) {
     };
     if option == "limit" && number > u64::from(u32::MAX) {
         let most = format!("at most {}p", u32::MAX);
-        words.refuse(option, "the module has 32 bits for it", most);
+        words.refuse(option, "the module stores it in 32 bits", most);
     }
     words.pair(name, &number.to_string());
 }

@@ -24,7 +24,7 @@ pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     };
     let [min, max, avpkt] = ["min", "max", "avpkt"].map(bytes);
     if Unit::of(options) == Unit::Packets || avpkt == 0 {
-        let message = "a burst is of packets of avpkt bytes: expected min and max in bytes";
+        let message = "burst counts packets of avpkt bytes: expected min and max in bytes";
         return error("burst", message.to_owned());
     }
     let burst = match burst {

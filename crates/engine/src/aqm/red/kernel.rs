@@ -13,7 +13,7 @@ pub const KERNEL: Qdisc = Qdisc {
         ("gentle", |w, o| absent(w, o, Value::Bool(false))),
         ("uniformise", |w, o| absent(w, o, Value::Word("linux"))),
         ("idle", |w, o| {
-            let message = "below a shaper RED of Linux never sees an idle time";
+            let message = "below a shaper, RED of Linux never detects that the queue is idle";
             only(w, o, Value::Word("hold"), message);
         }),
         ("include_arriving", |w, o| absent(w, o, Value::Bool(false))),
@@ -88,7 +88,7 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
             Some(above) => format!("weight = {below} or {above}"),
             None => format!("weight = {below}"),
         };
-        return words.refuse(option, "tc has powers of two for it", expected);
+        return words.refuse(option, "tc supports only powers of two", expected);
     };
     let given = match words.options.get("burst") {
         Some(Value::Int(burst)) => Some(burst.unsigned_abs()),

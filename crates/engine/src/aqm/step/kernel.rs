@@ -47,7 +47,7 @@ fn size(words: &mut Words<'_>, option: &'static str) {
     };
     if option == "limit" && number > u64::from(u32::MAX) {
         let most = format!("at most {}{unit}", u32::MAX);
-        words.refuse(option, "the module has 32 bits for it", most);
+        words.refuse(option, "the module stores it in 32 bits", most);
     }
     words.pair(option, &format!("{number}{unit}"));
 }

@@ -83,7 +83,7 @@ fn size(words: &mut Words<'_>, option: &'static str) {
 }
 
 fn refuse_size(words: &mut Words<'_>, option: &'static str) {
-    words.refuse(option, "the module has 31 bits for a size", "at most 2gb");
+    words.refuse(option, "the module stores a size in 31 bits", "at most 2gb");
 }
 
 fn named(words: &mut Words<'_>, option: &'static str) {

@@ -111,7 +111,7 @@ const AS_IT_WAS: &[Parameter] = &[
             Value::Word("precise") => Ok(0),
             Value::Word("sticky") => Ok(1),
             _ => Err((
-                "the module's receiver does not know of SCE",
+                "the module's receiver does not support SCE",
                 "\"precise\" or \"sticky\"",
             )),
         },
@@ -125,5 +125,5 @@ fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static s
         _ => None,
     };
     at.map(|at| at as u64)
-        .ok_or(("the module does not know this word", "another one"))
+        .ok_or(("the module does not support this value", "another value"))
 }

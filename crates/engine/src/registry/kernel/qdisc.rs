@@ -333,10 +333,10 @@ pub fn number(words: &mut Words<'_>, name: &'static str) {
     let most = u64::from(u32::MAX);
     match words.options.get(name) {
         Some(Value::Packets(n)) if *n > most => {
-            words.refuse(name, "tc has 32 bits for it", format!("at most {most}p"));
+            words.refuse(name, "tc stores it in 32 bits", format!("at most {most}p"));
         }
         Some(Value::Bytes(b)) if b.0 > most => {
-            words.refuse(name, "tc has 32 bits for it", "less than 4gb");
+            words.refuse(name, "tc stores it in 32 bits", "less than 4gb");
         }
         _ => {}
     }
@@ -364,7 +364,7 @@ pub fn micros(words: &mut Words<'_>, name: &'static str) {
         words.refuse(name, message, "whole microseconds");
     }
     if micros > u64::from(u32::MAX) {
-        words.refuse(name, "tc has 32 bits for this time", "at most 4294 s");
+        words.refuse(name, "tc stores this time in 32 bits", "at most 4294 s");
     }
     words.pair(name, &format!("{micros}us"));
 }

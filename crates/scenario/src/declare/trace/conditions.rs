@@ -77,7 +77,7 @@ impl Conditions {
             }
             let within = |column: usize, most: f64, what: &str| match fields[column] {
                 value if (0.0..=most).contains(&value) => Ok(value),
-                _ => Err(format!("line {n}: {what} is not within 0 and {most}")),
+                _ => Err(format!("line {n}: {what} is not between 0 and {most}")),
             };
             let seconds = within(time, MAX_TIME.as_secs_f64(), "the time in s")?;
             let at = Time((seconds * 1e9).round() as u64);
