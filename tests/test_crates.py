@@ -257,14 +257,14 @@ def test_folders_that_are_no_crates(shelf: Path, tmp_path: Path) -> None:
         ("[package", r"Cargo\.toml: "),
         ("[package]\nversion = 3\n", r"expected \[package\] with a name"),
         ('[package]\nname = "../x"\n', r"expected \[package\] with a name"),
-        ('[package]\nname = "x"\n[workspace]\n', r"\[workspace\]: .* expected none"),
+        ('[package]\nname = "x"\n[workspace]\n', r"its own \[workspace\]; remove"),
     ):
         manifest.write_text(text, encoding="utf-8")
         with pytest.raises(InputError, match=message):
             crate.read(tmp_path)
     other = changed(shelf, tmp_path, "other")
     shutil.copytree(other, tmp_path / "twin")
-    with pytest.raises(InputError, match="are both crates of the name other"):
+    with pytest.raises(InputError, match="are both crates with the name other"):
         crate.read_all([other, tmp_path / "twin"])
     done = command(shelf, "run", "all.toml", "--with", "nowhere")
     assert (done.returncode, done.stderr.split("\n")[0]) == (2, "error: nowhere: no such folder")
@@ -302,7 +302,7 @@ def test_what_rustc_says_is_shown(shelf: Path, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
     lost = [("pub fn register(registry: &mut Registry)", "pub fn other(registry: &mut Registry)")]
     folder = changed(shelf, tmp_path, "lost", *lost)
-    with pytest.raises(InputError, match=r"lost registers nothing; expected in src/lib\.rs"):
+    with pytest.raises(InputError, match=r"lost registers nothing; write in src/lib\.rs"):
         copies.native([folder])
 
 
@@ -640,7 +640,7 @@ def test_a_hook_that_is_forgotten_is_named(shelf: Path, tmp_path: Path) -> None:
     assert str(caught.value) == (
         '"forgets" wraps cubic and does not pass on needs, init, pkts_acked, cwnd_event, '
         "set_state, cwr_begin, loss_in_cwr; write tailback_engine::forward_hooks!(FIELD) in its "
-        "impl, which passes on all, or these hooks by hand (empty, if nothing is to happen)"
+        "impl to pass on all hooks, or write these hooks by hand (empty, to do nothing)"
     )
 
 

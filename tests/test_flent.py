@@ -421,7 +421,7 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
         title: (warm.summary["flows"][0]["throughput_mbit"], 1),
     }
     assert found["TCP upload::2", "srtt_ms_mean"]["bed"] == (pytest.approx(44.857142857), 1)
-    assert any("first 1 s are left out" in note for note in compared.notes())
+    assert any("first 1 s do not count" in note for note in compared.notes())
 
     done = tailback("compare", made.path, "bed.flent.gz")
     assert done.returncode == 0, done.stderr

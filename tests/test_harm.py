@@ -244,7 +244,7 @@ def test_metrics_of_harm_are_those_that_assertions_take() -> None:
         (
             TWO + '"flows.newcomer.start" = ["0s", "1s"]\n',
             ("run", "--without", "newcomer"),
-            ("--without newcomer: its start and stop are swept", "sweep other keys"),
+            ("--without newcomer: its start and stop are swept", "use other keys in the sweep"),
         ),
     ],
 )

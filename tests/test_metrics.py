@@ -828,7 +828,7 @@ def test_values_of_one_result_in_an_old_baseline_are_refused(
     target = tmp_path / "kept.tailback.json"
     baseline.write(results, [m for m in METRICS if m.path == "throughput_mbit"], target)
     target.write_text(target.read_text().replace('"throughput_mbit"', '"harm.throughput"'))
-    with pytest.raises(InputError, match=r"harm.throughput of one result does not exist"):
+    with pytest.raises(InputError, match=r"harm.throughput needs two results"):
         baseline.read(target)
 
 

@@ -446,5 +446,5 @@ def test_a_file_that_is_no_log_of_a_sender_is_rejected(tmp_path: Path, tailback:
     (tmp_path / "b.sqlog").write_text('{"no": "trace"}\n{}\n', encoding="utf-8")
     done = tailback("compare", "a.qlog", "b.sqlog", "--no-report")
     assert done.returncode == 2
-    assert "a.qlog: 0 traces\n  use a file of one" in done.stderr
+    assert "a.qlog: 0 traces\n  use a file with one trace" in done.stderr
     assert "b.sqlog: not a qlog file" in done.stderr

@@ -205,7 +205,7 @@ def test_on_the_command_line(tailback: Tailback, sweep: Path) -> None:
     assert json.loads(second.stdout)["missing"] == 6
     merged = tailback("merge", "a", "b", "--into", "all")
     assert merged.returncode == 0, merged.stderr
-    assert merged.stdout.startswith("all: 12 runs and 1 sweep taken")
+    assert merged.stdout.startswith("all: added 12 runs and 1 sweep; 0 runs and 1 sweep")
     whole = tailback("run", sweep, "--out", "all", "--json")
     assert len(json.loads(whole.stdout)["points"]) == 12
     wrong = tailback("run", sweep, "--shard", "3/2")

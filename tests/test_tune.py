@@ -400,9 +400,10 @@ def test_what_is_open_is_not_called_no_worse() -> None:
         assert point.answer(delay) == answer
         assert point.answer(used) == ("same" if seeds == 6 else "open")
     assert (
-        _point([10.0] * 3, [29.2] * 3).why_open(delay) == "3 unseen seeds are too few, 6 are enough"
+        _point([10.0] * 3, [29.2] * 3).why_open(delay)
+        == "3 unseen seeds are too few; use at least 6"
     )
-    assert _point([10.0], [29.2]).why_open(delay) == "1 unseen seed is too few, 6 are enough"
+    assert _point([10.0], [29.2]).why_open(delay) == "1 unseen seed is too few; use at least 6"
     noise = _point([10.0, 11.0, 12.0], [11.0, 11.0, 11.5])
     assert noise.why_open(delay) == "the 95 % interval of the difference contains 0"
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).answer(delay) == "better"
@@ -428,12 +429,12 @@ def test_the_verdict_says_why_it_is_open(tmp_path: Path) -> None:
     assert f"of {compared} points, 0 better in every goal, 0 better in one" in verdict[1]
     assert verdict[1].endswith(f", {compared} open")
     assert verdict[2] == (
-        "open in delay_ms.mean and utilisation: 1 unseen seed is too few, 6 are enough"
+        "open in delay_ms.mean and utilisation: 1 unseen seed is too few; use at least 6"
     )
     assert verdict[3].endswith(", open)")
     for point in said["front"]:
         assert point["difference"]["utilisation"]["why_open"] == (
-            "1 unseen seed is too few, 6 are enough"
+            "1 unseen seed is too few; use at least 6"
         )
     heads, _ = page.rows(found)
     assert "delay_ms.mean, search" in heads

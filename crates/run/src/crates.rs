@@ -89,7 +89,7 @@ fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let missing: Vec<_> = missing.iter().map(|hook| hook.name()).collect();
     Some(format!(
         "\"{name}\" wraps {} and does not pass on {}; write tailback_engine::forward_hooks!(FIELD) \
-         in its impl, which passes on all, or these hooks by hand (empty, if nothing is to happen)",
+         in its impl to pass on all hooks, or write these hooks by hand (empty, to do nothing)",
         inside.join(" and "),
         missing.join(", ")
     ))

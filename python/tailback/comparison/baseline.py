@@ -175,7 +175,8 @@ def _refuse_values_of_one(points: Sequence[Mapping[str, Any]], path: Path) -> No
         for cell in point["cells"]:
             if cell["quantity"] in of_two:
                 raise InputError(
-                    f"{foreign.line(path)}: {cell['quantity']} of one result does not exist; "
+                    f"{foreign.line(path)}: {cell['quantity']} needs two results, but a "
+                    "baseline has one; "
                     f"write the file again with `tailback baseline --force`"
                 )
 

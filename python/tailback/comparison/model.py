@@ -326,7 +326,7 @@ class Comparison:
         warmups = {run.summary["warmup_s"] for column in self.variants for run in column.results}
         if any(column.engine in MEASURED for column in self.variants) and any(warmups):
             first = ", ".join(f"{warmup:g} s" for warmup in sorted(warmups) if warmup)
-            notes.append(f"the first {first} are left out, of measured data too")
+            notes.append(f"the first {first} do not count; this also applies to measured data")
         notes += self._unequal_times()
         for column in self.variants:
             found = [cell.values[column.name] for cell in self.cells if column.name in cell.values]

@@ -289,8 +289,8 @@ class _Export:
         notes = [f"Run {self.manifest['run_id']} of tailback, engine {engine}."]
         if ping:
             notes.append(
-                f"{PING} was not sent: it is the path's round-trip time and the backlog of each "
-                "queue over its rate."
+                f"tailback computed {PING} and sent no pings: each value is the path's round-trip "
+                "time plus, for each queue, the backlog divided by the rate."
             )
         else:
             notes.append(f"No {PING}: the time that a ping waits in these queues was not recorded.")

@@ -128,7 +128,9 @@ def read(path: Path) -> Sender:
     data = foreign.read(path, limit=qlog.MAX_BYTES)
     logs = qlog.logs(data, path, _WORDS)
     if len(logs) != 1:
-        raise InputError(f"{foreign.line(path.name)}: {len(logs)} traces; expected a file of one")
+        raise InputError(
+            f"{foreign.line(path.name)}: {len(logs)} traces; expected a file with one trace"
+        )
     head, events = logs[0]
     packets = _Packets()
     for now, name, content in qlog.timed(head, events):

@@ -132,8 +132,8 @@ def check_programs(kit: Kit) -> None:
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return
     raise InputError(
-        f"this machine does not give guests {lacks}, and the scenario runs programs, which only "
-        "all of these together keep from your files and your network; use --trust-programs (or "
+        f"this machine does not give guests {lacks}, so the programs of the scenario could "
+        "access your files and your network; use --trust-programs (or "
         f"{TRUST}=1) to run the programs anyway"
     )
 
@@ -161,7 +161,7 @@ def walls(kit: Kit) -> Walls:
         first = done.stdout.partition("\n")[0]
         if not first.startswith(SAYS):
             raise TailbackError(
-                f"{kit.launcher} does not report its walls: {first or done.stderr}; "
+                f"{kit.launcher} does not report how it isolates guests: {first or done.stderr}; "
                 "run: tailback kernel build"
             )
         _found[kit.launcher] = Walls.parse(first)

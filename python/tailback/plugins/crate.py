@@ -69,8 +69,8 @@ def read(folder: Path) -> Crate:
         raise InputError(f"{shown}/{MANIFEST}: expected [package] with a name")
     if "workspace" in table:
         raise InputError(
-            f"{shown}/{MANIFEST}: [workspace]: a crate that is compiled with the engine "
-            "joins its workspace; expected none"
+            f"{shown}/{MANIFEST}: a plugin joins the workspace of the engine, so it cannot have "
+            "its own [workspace]; remove [workspace]"
         )
     total = hashlib.sha256()
     for one in _parts(folder.resolve(), set()):
@@ -138,7 +138,7 @@ def read_all(folders: Iterable[Path]) -> list[Crate]:
         same = crates.setdefault(crate.name, crate)
         if same.folder != crate.folder:
             raise InputError(
-                f"{same.shown} and {crate.shown} are both crates of the name {crate.name}; "
+                f"{same.shown} and {crate.shown} are both crates with the name {crate.name}; "
                 "rename one of them"
             )
     return sorted(crates.values(), key=lambda crate: crate.name)

@@ -265,7 +265,7 @@ def _refused(crates: Sequence[Crate], lines: Sequence[str], command: str) -> Tai
         missing = f"cannot find (value|function) `register` in (crate|module) `{crate.module}`"
         if any(re.search(missing, line) for line in lines):
             return InputError(
-                f"{crate.shown}: {crate.name} registers nothing; expected in src/lib.rs:\n"
+                f"{crate.shown}: {crate.name} registers nothing; write in src/lib.rs:\n"
                 "pub fn register(registry: &mut tailback_engine::crates::Registry)"
             )
     said = diagnostics(crates, lines)

@@ -37,7 +37,7 @@ def read(programs: Iterable[Mapping[str, Any]], root: Path) -> tuple[Numbers, li
                     value = _number(_file(files, root, name, asked["file"]), asked["path"])
                     scaled = value * asked["scale"]
                     if not shape.number(scaled):
-                        raise InputError(f'"{asked["path"]}" is beyond what is measured')
+                        raise InputError(f'"{asked["path"]}" is too large')
                     values.append((asked["name"], scaled))
                 except InputError as error:
                     values.append((asked["name"], None))

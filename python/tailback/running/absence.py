@@ -47,8 +47,8 @@ def without(scenario: _native.Scenario, runner: engines.Engine, name: str) -> _n
     alone = runner.load(read)
     if [_key(point) for point in alone.points] != [_key(point) for point in scenario.points]:
         raise InputError(
-            f"--without {name}: its start and stop are swept, so no run without it has the same "
-            "point; sweep other keys"
+            f"--without {name}: its start and stop are swept, so runs without it do not have "
+            "the same sweep points; use other keys in the sweep"
         )
     return alone
 

@@ -73,7 +73,7 @@ def _kept(file: Path, sizes: _Sizes, indexes: IndexBriefs) -> StoredSweep | None
     try:
         index = indexes.of(file)
     except DamagedResults as damage:
-        warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=3)
+        warnings.warn(f"{damage}; skipped", DamageWarning, stacklevel=3)
         return None
     found = sizes.of(index.runs)
     stored = tuple(run_id for run_id, size in found.items() if size)

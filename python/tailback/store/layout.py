@@ -208,7 +208,9 @@ def read_index(path: Path) -> Index:
     if where is not None:
         raise DamagedResults(f"{path}: not the index of a sweep ({where})")
     if document["id"] != Path(os.path.abspath(path)).parent.name:
-        raise DamagedResults(f"{path}: the index of another sweep than its folder is named after")
+        raise DamagedResults(
+            f"{path}: the index of a sweep other than the one in the name of its folder"
+        )
     points = [PointRef(**{key: p[key] for key in _POINT if key in p}) for p in document["points"]]
     index = Index(**{**{key: document[key] for key in _INDEX}, "points": points})
     from tailback.store import agreement
@@ -245,7 +247,7 @@ def sweep_of(root: Path, run_id: str) -> tuple[Index, PointRef] | None:
         except DamagedResults as damage:
             # If the damaged index lists the run, the only effect is that the run is shown without a
             # title.
-            warnings.warn(f"{damage}; not looked at", DamageWarning, stacklevel=2)
+            warnings.warn(f"{damage}; skipped", DamageWarning, stacklevel=2)
             continue
         for point in index.points:
             if point.run_id == run_id:

@@ -55,7 +55,7 @@ def require_own(folder: Path) -> bool:
     others = [name for name in names if name not in named and name != NAME]
     if others:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
-        raise InputError(f"{folder}: {others[0]}{more} is not of the report; {remedy}")
+        raise InputError(f"{folder}: {others[0]}{more} does not belong to the report; {remedy}")
     return True
 
 

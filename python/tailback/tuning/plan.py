@@ -202,7 +202,7 @@ class _Reader:
             self.note(f"--across: {unknown('word', asked.across, ['mean', 'worst'])}")
         for path, _ in self.sets:
             if path.partition(".")[0] == "sweep":
-                self.note(f"--set {path}: only --over sets the points of a search")
+                self.note(f"--set {path}: cannot set the points of a search; use --over")
 
     def ranges_of(self, vary: Mapping[str, object]) -> list[Vary]:
         """Parse the ranges and choices of `vary`."""
@@ -239,8 +239,10 @@ class _Reader:
         values."""
         swept = {*axes} if axes else {path for axis in first.axes for path in axis}
         for path in (parameter.path for parameter in varied if parameter.path in swept):
-            text = f"--vary {path}: is one of the points, too (--over, or the file's sweep)"
-            self.note(text)
+            self.note(
+                f"--vary {path}: --over or the file's sweep already varies this key; remove one of "
+                "them"
+            )
         settled: list[Vary] = []
         for parameter in varied:
             if self._accepts(

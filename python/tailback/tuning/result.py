@@ -94,7 +94,7 @@ class Point:
             return "not run on unseen seeds"
         if found.ci95 is None:
             seeds = "seed is" if found.n == 1 else "seeds are"
-            return f"{found.n} unseen {seeds} too few, {FEWEST} are enough"
+            return f"{found.n} unseen {seeds} too few; use at least {FEWEST}"
         return "the 95 % interval of the difference contains 0"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:

@@ -44,11 +44,12 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
         terminal.out_json(result.to_dict())
     else:
         terminal.out(
-            f"{into}: {_many(result.runs, 'run')} and {_many(result.sweeps, 'sweep')} taken, "
-            f"{result.runs_there} and {result.sweeps_there} were there"
+            f"{into}: added {_many(result.runs, 'run')} and {_many(result.sweeps, 'sweep')}; "
+            f"{_many(result.runs_there, 'run')} and {_many(result.sweeps_there, 'sweep')} were "
+            f"there already"
         )
     for damage in result.damages:
-        complaints.error(f"not taken: {damage}")
+        complaints.error(f"not added: {damage}")
     return FAILED if result.damages else OK
 
 

@@ -77,7 +77,9 @@ def _teach(lesson: str, name: str | None) -> int:
     folder = Path(name or lesson)
     for path in lessons.write(lesson, folder):
         terminal.out(path)
-    terminal.err(f"begin with {folder / lessons.QUESTION}; run it in the folder {folder}")
+    terminal.err(
+        f"begin with {folder / lessons.QUESTION}, and run its commands in the folder {folder}"
+    )
     return OK
 
 

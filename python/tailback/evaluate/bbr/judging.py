@@ -24,7 +24,7 @@ KERNEL_GAUGES = ("cwnd", "in_flight", "acked_bytes")
 def judged(request: Request) -> Evaluation:
     """Run the requested cases, and return a section with a verdict for each."""
     if request.worst:
-        raise InputError("--worst: a case passes or fails with every seed already; remove it")
+        raise InputError("--worst: a case already fails if one seed fails; remove it")
     if request.against is not None:
         raise InputError("--against: a case is compared with the draft; remove it")
     if request.name.startswith(PREFIX):

@@ -199,7 +199,7 @@ def probe_rtt(seen: Seen) -> Finding:
     at = p.index(since)
     note = (
         f"PROBE_RTT began at {since:.2f} s{'' if begins else ', before the 5 s had passed'}, with "
-        f"down to {window:.0f} frames in flight; half of the BDP is "
+        f"as few as {window:.0f} frames in flight; half of the BDP is "
         f"{a10.GAIN * bdp / p.frame:.0f}.{seen.window(at)}"
     )
     return Finding(passed(ok), a10.MEASURE, lasted, a10.BOUND, note, at)

@@ -167,7 +167,7 @@ def find(name: str) -> Path:
     facts = manifest.read(folder / MANIFEST, SHAPE)
     # Earlier releases included comments in the hash, so accept that hash too.
     if facts["hash"] not in (_digest(name, facts["tool"]), _digest(name, facts["tool"], True)):
-        raise InputError(f"{name} was built of other sources; run: {command}")
+        raise InputError(f"{name} was built from other sources; run: {command}")
     if said := _differences(folder, facts):
         raise InputError(
             f"{name} in {folder} has changed since it was built: {contents.listed(said)}; run: "

@@ -180,7 +180,7 @@ class _Check:
 
     def _where(self, name: str) -> str:
         if gone := packages.GONE.get(name):
-            return f"which is {gone}: no package of Debian's has it; add it to files"
+            return f"which is {gone}: no Debian package has it; add it to files"
         return self._in(packages.of_library(name, self.archive()))
 
     def _in(self, package: str | None) -> str:

@@ -272,6 +272,6 @@ def _lock(cache: Path, steps: Steps) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            steps.step("waiting for another to unpack packages")
+            steps.step("waiting for another process to unpack packages")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield

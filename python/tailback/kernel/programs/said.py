@@ -112,8 +112,8 @@ class Said:
                 share = 100 * usage.ns / duration_ns
                 warnings.append(
                     f"{name} took {usage.ns / 1e9:.3g} s of virtual time for itself "
-                    f"({share:.2g} % of the run): readings of the clock, calls that failed or "
-                    "did not wait"
+                    f"({share:.2g} % of the run): it read the clock, or made calls that "
+                    "failed or did not wait"
                 )
         return warnings
 
@@ -124,8 +124,8 @@ COUNTER_SEEN = (
 )
 
 WITHOUT_PATCH = (
-    "the kernel was built without tailback's patch for programs: programs may not poll without "
-    "waiting, and readings of the clock cost more"
+    "the kernel was built without tailback's patch for programs: programs must not poll "
+    "without waiting, and each reading of the clock is a system call"
 )
 
 OTHER_PATCH = (

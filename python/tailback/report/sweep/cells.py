@@ -60,8 +60,8 @@ _TITLES = {
 _KINDS = {"flow": "cc", "source": "kind", "program": "kind", "link": "aqm", "class": "link"}
 
 _ABOUT = {
-    "program": "Payload that reached the receiver's host; RTT of TCP from its packets, of the rest "
-    "the base RTT and the time in queues. "
+    "program": "Payload that reached the receiver's host. The RTT of TCP is measured from its "
+    "packets; other RTTs are the sum of the base RTT and the time in queues. "
 }
 
 
@@ -114,15 +114,16 @@ def _table(groups: Sequence[Sequence[Run]], what: str, facts: Facts) -> Table | 
         + "Mean over seeds \u00b1 half the 95 % interval (Student's t) where seeds differ."
     )
     if any("(" in text for row in numbers for text in row):
-        caption += " (n of N): only n of the N seeds have the value; >: what the mean over all "
-        caption += "seeds exceeds, since transfers had not finished."
+        caption += " (n of N): only n of the N seeds have the value; >: the mean over all seeds "
+        caption += "is larger, since some transfers had not finished."
     if same:
         everywhere = ", ".join(f"{heads[i]} {labels[0][i]}" for i in same)
         caption += f" In every row: {plain(everywhere)}."
     if any(metric.path.startswith(f"{harm.FIELD}.") for metric in metrics):
         caption += (
-            " Harm by a competitor, seed by seed: the share of the rate without it that is lost, "
-            "or of the time with it that it adds; negative where it helps."
+            " Harm by a competitor, seed by seed: for rates, the loss relative to the rate "
+            "without it; for times, the increase relative to the time with it. If it helps, the "
+            "value is negative."
         )
     if empty:
         zero = ", ".join(metrics[i].name for i in empty)

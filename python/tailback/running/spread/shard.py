@@ -134,9 +134,10 @@ class Done:
         """Return a summary of the finished work, and the next step, on two lines."""
         return (
             f"shard {self.shard}: {self.runs} of {self.of_runs} runs, "
-            f"{100 * self.share:.3g} % of the cost; {self.missing} are not in {self.root}\n"
-            "next: when every shard is done, tailback merge STORE... --into STORE, and the same "
-            "command with --out STORE and without --shard"
+            f"{100 * self.share:.3g} % of the cost; still missing in {self.root}: "
+            f"{self.missing}\n"
+            "next: when every shard is done, run tailback merge STORE... --into STORE, then the "
+            "same command with --out STORE and without --shard"
         )
 
     def to_dict(self) -> dict[str, Any]:
