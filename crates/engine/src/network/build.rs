@@ -337,9 +337,9 @@ impl Waiting {
         })
     }
 
-    /// Returns the pipes of the sender's and the receiver's host. `number` counts flows, sources
-    /// and programs, in this order. The random streams are named after the first flow or source
-    /// that uses the hosts.
+    /// Returns the pipes of the sender's and the receiver's host. `number` is an index over all
+    /// flows, then all sources, then all programs. If the hosts have no pipes yet, the random
+    /// streams of the new pipes get the name `name`.
     fn pipes_of(
         &mut self,
         number: usize,
