@@ -34,8 +34,8 @@ _OPTIONS = (
     click.option(
         "--quick",
         is_flag=True,
-        help="Execute fewer and shorter runs. For CUBIC, these are 730 runs with 14 s of CPU time. A "
-        "program on the kernel engine has 800 runs, each with about 3 s of CPU time.",
+        help="Execute fewer and shorter runs. For CUBIC, they take about 14 s of CPU time. "
+        "Programs on the kernel engine take longer.",
     ),
     click.option(
         "--worst",
