@@ -352,9 +352,9 @@ fn a_manifest_that_lacks_something_is_refused_though_its_seal_is_right() {
     let cases: &[(Change, &str)] = &[
         (|m| m["format"] = 1.into(), "another version"),
         (|m| m["format"] = "2".into(), "another version"),
-        (|m| m["run_id"] = OTHER.into(), "another run"),
-        (|m| m["run_id"] = "abc".into(), "another run"),
-        (|m| m["run_id"] = 7.into(), "another run"),
+        (|m| m["run_id"] = OTHER.into(), "other than the one"),
+        (|m| m["run_id"] = "abc".into(), "other than the one"),
+        (|m| m["run_id"] = 7.into(), "other than the one"),
         (|m| m["engine"] = 7.into(), "not the manifest"),
         (
             |m| m["engine_version"] = serde_json::Value::Null,
