@@ -20,6 +20,7 @@ from pages import (
     exhibits,
     explained,
     gallery,
+    grid,
     league,
     plots,
     prose,
@@ -102,6 +103,7 @@ def main() -> None:
         **reference.pages(),
         REFERENCE / "scenario.schema.json": schema.text(),
         exhibits.FILE: exhibits.text(),
+        grid.FILE: grid.text(),
     }
     if asked.check:
         check({**made, **from_results()})

@@ -106,7 +106,7 @@ engine, but not the same flows do. Flows that share a queue are slow.
 """
 
 _RUN = """
-The scenario files are `python/tailback_studies/validation/*.toml`. Each scenario sets
+The page `docs/evidence/validation-grid.md` lists the scenario files. Each scenario sets
 `timer_phase = "0s"`, because all hosts of a guest share one kernel and therefore have the same
 timer ticks.
 """
