@@ -20,6 +20,7 @@ from sphinx.writers.html5 import HTML5Translator
 from pages import ROOT
 
 _LINK = re.compile(r"\[([^\]\n]+)\]\((\.\./[^)#\s]+)\)")
+_OPTION = re.compile(r"-{1,2}[\w-]+")
 _TABLES = "tailback_results_tables"
 _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "escape"])
 
@@ -35,6 +36,14 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
         return link[0] if inside or not target.is_dir() else link[1]
 
     source[0] = _LINK.sub(said, source[0])
+
+
+def whole_options(app: Sphinx, document: nodes.document) -> None:
+    """Keep options of commands, such as `--x-scale`, in one line. Browsers break them at a
+    hyphen."""
+    for literal in document.findall(nodes.literal):
+        if _OPTION.fullmatch(literal.astext()):
+            literal["classes"].append("option-name")
 
 
 class ResultsTable(nodes.General, nodes.Element):
@@ -119,6 +128,7 @@ def table_html(table: dict[str, Any]) -> str:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the parser, the directive and the node of the table."""
     app.connect("source-read", without_folders)
+    app.connect("doctree-read", whole_options)
     app.add_source_parser(ResultsParser)
     app.add_node(ResultsTable, html=(visit_table, None))
     app.add_directive("results-table", ResultsTableDirective)

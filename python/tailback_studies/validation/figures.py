@@ -47,16 +47,19 @@ SAMPLES = 1600
 TITLES = {
     "throughput": "throughput",
     "order": "in order",
-    "delay": "delay",
-    "signals": "signals",
+    "delay": "queue delay",
+    "signals": "marks, drops",
     "ratio": "ratio",
     "completion": "completion",
-    "retransmits": "sent again",
+    "retransmits": "retransmits",
 }
 """Titles of panels, by quantity."""
 
 STEP = 38
 """Width of a column of a heat map, in pixels."""
+
+COLUMNS = 3
+"""Number of heat maps side by side. With more, the page would shrink their numbers too much."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
@@ -149,7 +152,7 @@ def _panels(frame: pl.DataFrame, cells: Sequence[Cell]) -> Chart:
         rows = frame.filter(pl.col("quantity") == quantity)
         if rows.is_empty():
             continue
-        first = not charts
+        first = len(charts) % COLUMNS == 0
         x = alt.X(
             "at:N",
             sort=at,
@@ -170,7 +173,7 @@ def _panels(frame: pl.DataFrame, cells: Sequence[Cell]) -> Chart:
             y=y,
             color=alt.Color(
                 "over:Q",
-                title="error over what is allowed",
+                title="error / limit",
                 scale=alt.Scale(scheme="purpleorange", domain=[-2, 2], clamp=True, reverse=True),
                 legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=240),
             ),
@@ -188,7 +191,7 @@ def _panels(frame: pl.DataFrame, cells: Sequence[Cell]) -> Chart:
                 title=title, width=max(STEP * len(at), 90), height=17 * len(order)
             )
         )
-    return alt.hconcat(*charts, spacing=14)
+    return alt.concat(*charts, columns=COLUMNS, spacing=14)
 
 
 def _short(error: float) -> str:
