@@ -38,7 +38,7 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
     source[0] = _LINK.sub(said, source[0])
 
 
-def whole_options(app: Sphinx, document: nodes.document) -> None:
+def whole_options(_: Sphinx, document: nodes.document) -> None:
     """Keep options of commands, such as `--x-scale`, in one line. Browsers break them at a
     hyphen."""
     for literal in document.findall(nodes.literal):
