@@ -1,4 +1,4 @@
-"""Evaluates a program, such as a QUIC stack, by the sections for congestion controls.
+"""Evaluates a program, such as a QUIC stack, as if it were a congestion control.
 
 A section names the flows that are its subject. This module replaces them by entries of
 `[[programs]]`, and the section measures their packets."""
@@ -189,7 +189,8 @@ def _value(block: str, key: str) -> str:
 
 
 def _renamed(value: Any, flows: set[str]) -> Any:
-    """Replace `flows` by `programs` in the paths of these flows."""
+    """Replace `flows.` by `programs.` in each path to one of these flows, in a value of any
+    depth."""
     if isinstance(value, Mapping):
         return {_path(key, flows): _renamed(one, flows) for key, one in value.items()}
     if isinstance(value, list):

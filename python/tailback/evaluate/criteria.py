@@ -122,7 +122,7 @@ class Asked:
     def job(
         self, folder: Path, request: Request, values: Mapping[str, object], **own: object
     ) -> Job:
-        """Return a job: the scenario with these values replaced."""
+        """Return a job that runs the scenario with these values set."""
         return Job(
             folder / self.scenario,
             {**self.always(request), **values, **own},
@@ -285,8 +285,8 @@ def _negated(decision: Decision) -> Decision:
 
 @dataclass(frozen=True, kw_only=True)
 class Against(Asked):
-    """A comparison with a reference that takes the tested algorithm's place in the scenario, seed
-    by seed."""
+    """A comparison, seed by seed, with a reference that takes the tested algorithm's place in the
+    scenario."""
 
     measure: str
     value: Measure

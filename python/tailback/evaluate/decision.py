@@ -86,8 +86,8 @@ def decide(
     `words` has two verdicts. The section gets the first verdict if the whole interval of any sweep
     point is above the limit. It gets the second verdict if the intervals of all sweep points are
     within the limit. With `worst`, the largest value over seeds replaces the interval. With
-    `one_seed_decides`, a single seed is enough. Set `one_seed_decides` for requirements that must
-    hold for any random numbers.
+    `one_seed_decides`, a run with one seed suffices for a verdict. Set `one_seed_decides` for
+    requirements that must hold with every seed.
     """
     known = [point for point in points if point.values]
     if not known:

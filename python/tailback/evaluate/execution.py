@@ -101,8 +101,8 @@ def evaluate(
         result = criterion.outcome(subject, request, own_results)
         result = replace(result, command=criterion.command(subject, request))
         sections.append(with_failures(result, own_results.values(), failures))
-    # The version of a run also identifies the program that it runs. The runs of the reference have
-    # no program.
+    # Prefer the version of the subject's runs: if the subject is a program, this version identifies
+    # it. The runs of the reference have no program.
     own_versions = [
         one.version for (_, name), one in zip(jobs, found, strict=True) if "subject" in name
     ]
@@ -182,8 +182,8 @@ def refuse_without_runs(name: str, own: Iterable[Results], failures: Sequence[st
 def with_failures(
     result: SectionResult, own: Iterable[Results], failures: Sequence[str]
 ) -> SectionResult:
-    """Return the section's result, with the verdict `fail` if a run failed, because the tested
-    algorithm crashed or hung in it."""
+    """Return the section's result. Replace the verdict by `fail` if the tested algorithm crashed or
+    hung in a run."""
     absent = {run_id for one in own for run_id in _absent(one)} if failures else set()
     lost = [failure for failure in failures if any(run_id in failure for run_id in absent)]
     if not lost:

@@ -1,6 +1,6 @@
 """Writes an evaluation as JUnit XML, with a test for each section.
 
-A section with the verdict fail or worse is a failed test. A section that is undecided or not
+A section with the verdict `fail` or `worse` is a failed test. A section that is undecided or not
 observable is a skipped test.
 """
 
@@ -35,8 +35,8 @@ def write(evaluation: Evaluation, target: Path) -> None:
 
 
 def _case(suite: ElementTree.Element, evaluation: Evaluation, section: SectionResult) -> None:
-    # The tested algorithm's name may come from a plugin, so escape characters that XML does not
-    # allow, as on a terminal.
+    # The tested algorithm's name may come from a plugin, so escape control characters, which XML
+    # does not allow.
     case = ElementTree.SubElement(
         suite,
         "testcase",

@@ -73,9 +73,9 @@ class ProgramSubject:
 def read(file: str, request: Request) -> ProgramSubject:
     """Return the program of a file.
 
-    Raises `InputError` with every error of the file and its place. Errors are values
-    that the scenario validator rejects for the engine, tables other than
-    `[[programs]]`, and keys that tailback itself sets in each section.
+    Raises `InputError` with every error of the file and its place. A file must not contain values
+    that the scenario validator rejects, tables other than `[[programs]]`, or keys that tailback
+    itself sets in each section.
     """
     path = Path(file)
     if not file:

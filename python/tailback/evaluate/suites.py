@@ -35,7 +35,7 @@ def get(name: str) -> Suite:
 
 
 def evaluate(suite: str, request: Request) -> Evaluation:
-    """Evaluate a subject by a suite.
+    """Evaluate a subject with a suite.
 
     Raises `InputError` for an unknown section or subject before anything runs.
     """

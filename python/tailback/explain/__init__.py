@@ -1,4 +1,4 @@
-"""Explains the results of a run by numbers, and by sentences that contain these numbers.
+"""Explains the results of a run with numbers, and with sentences that contain these numbers.
 
 | module | what it explains |
 |---|---|

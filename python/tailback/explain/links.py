@@ -56,8 +56,9 @@ def of(
     minima = recorded["minima"]
     mean = summary["delay_ms"]["mean"]
     windows = minima["windows"]
-    # Average the minima of windows over packets, because the mean delay is also an
-    # average over packets. Earlier versions recorded only an average over time.
+    # `minima` has the smallest delay in each time window. Weight each window by its packets,
+    # because the mean delay is also an average over packets. Earlier versions recorded only an
+    # average over time.
     over_time = minima["sum_ns"] / windows if windows else None
     least = minima.get("of_a_packet_ns", over_time)
     # The mean delay may be lower than the mean of the minima, because only the mean delay includes

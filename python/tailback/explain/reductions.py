@@ -79,9 +79,9 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """For the reductions with these reasons, return after how many of them the window returned to
-    its earlier size before the next reduction. Also return for how many of the reductions this is
-    known.
+    """Return two counts of the reductions with these reasons. The first counts those after which
+    the window regained its earlier size before the next reduction. The second counts those for
+    which the run shows whether it did.
     """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)

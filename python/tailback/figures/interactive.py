@@ -45,7 +45,8 @@ def interactive(made: Spec) -> Spec:
 
 
 def _views(spec: Spec) -> Iterator[Spec]:
-    """Yield every view that has its own axes. A view is a unit, or consists of layers of units."""
+    """Yield every view that has its own axes. A view is a unit (a chart with one mark), or several
+    units in layers."""
     for several in _SEVERAL:
         for part in spec.get(several, ()):
             yield from _views(part)
@@ -68,8 +69,7 @@ def _mark(unit: Spec) -> str:
 
 
 def _channels(view: Spec, unit: Spec) -> Spec:
-    """Return the encoding of a unit (a Vega-Lite chart with one mark), merged with the encoding of
-    the view that contains it."""
+    """Return the encoding of a unit, merged with the encoding of the view that contains it."""
     return {**view.get("encoding", {}), **unit.get("encoding", {})}
 
 

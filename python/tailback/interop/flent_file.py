@@ -179,7 +179,7 @@ def _read(path: Path) -> tuple[DataFile, int]:
 
 
 def _problems_of(file: DataFile) -> list[str]:
-    """Return the reasons why these samples cannot come from a test by Flent."""
+    """Return the reasons why the samples of a file cannot come from a Flent test."""
     if not file.flows:
         has = ", ".join(map(foreign.quoted, list(file.raw)[:5])) or "none"
         return [

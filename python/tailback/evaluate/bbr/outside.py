@@ -62,8 +62,8 @@ class Seen:
         return None
 
     def startup_end(self, mbit: float) -> tuple[int | None, int | None, str]:
-        """Return when the link was full, when STARTUP ended, and the next state if the log names
-        this state."""
+        """Return when the link was first full, when STARTUP ended, and the state that followed
+        STARTUP (empty if the log does not name it)."""
         full = self.full(mbit)
         spells = self.log.spells("STARTUP") if self.log else []
         if spells:
@@ -322,7 +322,7 @@ ROUNDED = 0.1
 
 def growth(seen: Seen) -> Finding:
     """A.15: fail if BBR never finds the new rate. Otherwise the case is not observable, because
-    packets do not show how many rounds of UP have passed until then."""
+    packets do not show how many rounds of UP it took to find the rate."""
     p = seen.packets
     found = seen.full(a15.RATE_MBIT, a15.CHANGE_S)
     if found is None:
@@ -338,8 +338,8 @@ def growth(seen: Seen) -> Finding:
 
 
 def policed(seen: Seen) -> Finding:
-    """A.17: pass if few packets are lost and the flow gets the rate of the tokens in the last 5
-    s."""
+    """A.17: pass if in the last 5 s few packets are lost, and the flow gets the policer's token
+    rate."""
     p = seen.packets
     since, last = p.index(a17.SETTLED_S), len(p.times) - 1
     drops = p.lost(p.times[since], p.times[last])

@@ -1,4 +1,4 @@
-"""Makes pauses of an application, so that every sample of the delivery rate is
+"""Lists pauses of an application that make every sample of the delivery rate
 application-limited."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Evaluates a program by the test cases for BBR.
+"""Evaluates a program with the test cases for BBR.
 
 The program replaces the BBR flow, and its packets and its qlog decide the verdicts.
 """
@@ -68,7 +68,7 @@ def judged(request: Request) -> Evaluation:
         log_notes += [_log_note(case, program, one) for one in seen]
         result = verdict(case, seen, ran[case.id])
         command = run_command(case.file.name, {}, seeds, request)
-        # A run may have failed because the program crashed.
+        # Report failed runs too: the program may have crashed.
         sections.append(
             execution.with_failures(replace(result, command=command), [ran[case.id]], failures)
         )

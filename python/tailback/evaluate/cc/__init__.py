@@ -1,4 +1,4 @@
-"""Evaluates congestion controls by RFC 9743. Each section has a module. `CRITERIA` lists the
+"""Evaluates congestion controls against RFC 9743. Each section has a module. `CRITERIA` lists the
 sections in the order of the RFC.
 
 To add a section, write a module with a `CRITERION` and a scenario in `scenarios`, then add a line

@@ -1,9 +1,9 @@
 """RFC 9743 section 5.2.1: background flows of LEDBAT (RFC 6817), a congestion control that is
 widely deployed without being a standard.
 
-LEDBAT slows down when it competes with any flow that fills the queue. The
-verdict therefore compares the subject's harm to LEDBAT with the harm by CUBIC,
-not by a second LEDBAT flow."""
+LEDBAT slows down when it competes with any flow that fills the queue. The verdict therefore
+compares the subject's harm to LEDBAT with the harm that CUBIC does, not with that of a second
+LEDBAT flow."""
 
 from __future__ import annotations
 

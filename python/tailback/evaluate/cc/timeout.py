@@ -37,9 +37,9 @@ def _flight_after_outage(run: Run) -> float | None:
 
 
 def _arrived_after_outage(run: Run) -> float | None:
-    """Return how many full datagrams arrive within one and a half round trips after the outage,
-    counted from the first datagram with data. These are the datagrams that the sender had in flight
-    in the first round trip."""
+    """Return how many full datagrams arrive after the outage, within one and a half round trips of
+    the first datagram with data. These are the datagrams that the sender had in flight in the first
+    round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = _first_data(delivered)

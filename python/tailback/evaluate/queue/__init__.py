@@ -1,4 +1,4 @@
-"""Evaluates queue disciplines, by RFC 7928 and, for dual queues, RFC 9332.
+"""Evaluates queue disciplines against RFC 7928 and, for dual queues, RFC 9332.
 
 The reference is a FIFO that holds one bandwidth-delay product at the largest round-trip time. To
 add a section, write a module with a criterion and a scenario in `scenarios`, then add a line to

@@ -114,7 +114,7 @@ def _found(table: Table, path: str) -> Table:
 
 
 def _value(label: str) -> Any:
-    """Parse a swept value as a sweep point's label has it: TOML, or a word without quotes."""
+    """Parse a swept value from a sweep point's label, which is TOML or a word without quotes."""
     try:
         return tomllib.loads(f"value = {label}")["value"]
     except tomllib.TOMLDecodeError:

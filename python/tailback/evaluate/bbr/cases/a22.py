@@ -19,7 +19,7 @@ PAUSE_S = 0.07
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if max_bw does not change, and UP follows after the round."""
+    """Pass if max_bw does not change during REFILL, and UP begins after one round."""
     trace = seen.trace
     refill, after = seen.at_event("REFILL")
     if refill is None or after is None:
