@@ -215,7 +215,12 @@ def test_causes_are_what_was_measured() -> None:
     noisy = [summary(mbit) for mbit in (4.0, 6.0, 8.0, 10.0, 10.0)]
     noise = alone(noisy, [summary(9.0)] * 5)
     drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
-    beyond = [miss for miss in misses([noise, drawn]) if miss.limit is THROUGHPUT]
+    # In order, these flows differ by more than the limit, but by less than noise.
+    turns = [summary(1.0, 4.0), summary(2.0, 3.0)] * 3
+    nearly = alone(turns, [summary(4.0, 1.0)] * 5 + [summary(2.5, 2.5)], ("reno", "reno"))
+    assert ORDER.misses(nearly)
+    assert not ORDER.missed(nearly)
+    beyond = [miss for miss in misses([noise, drawn, nearly]) if miss.limit is THROUGHPUT]
     ran = grid.GridRuns([], {}, Path("nowhere"), [])
     causes_found = {cause.text for cause in causes.explain(beyond, ran, RunOptions())}
     assert causes_found == {causes.NOISE, causes.DRAWN}
@@ -232,20 +237,23 @@ def test_causes_are_what_was_measured() -> None:
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
 
-def test_runs_settle_if_both_engines_have_the_same_few_states() -> None:
+def test_more_seeds_find_rare_events_and_few_states() -> None:
     (miss,) = misses([alone([summary(5.0)] * 5, [summary(6.0)] * 5)])
 
-    def found(sim: tuple[float, ...], kernel: tuple[float, ...]) -> bool:
+    def found(sim: tuple[float, ...], kernel: tuple[float, ...]) -> str | None:
         again = alone([summary(mbit) for mbit in sim], [summary(mbit) for mbit in kernel])
-        return causes.settles(miss, [again])
+        return causes.with_more_seeds(miss, [again])
 
-    assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0))
-    # In these cases, the engines do not have the same few groups of values. One engine has a
-    # further group, all values form one group, or all values differ.
-    assert not found((5.0, 5.0, 6.0, 6.0), (5.0, 5.0, 6.0, 7.0))
-    assert not found((5.0, 5.1, 5.2, 5.3), (5.0, 5.1, 5.2, 5.3))
-    assert not found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0))
-    assert not causes.settles(miss, [])
+    assert found((5.0, 5.0, 5.1, 6.0), (5.1, 6.0, 6.0, 6.0)) == causes.SETTLED
+    # The means of these values differ by less than the limit.
+    assert found((5.0, 5.2, 5.4), (5.3, 5.3, 5.3)) == causes.FEW
+    assert found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)) == causes.FEW
+    # In these cases, the means differ, and the engines do not have the same few groups of values.
+    # One engine has a further group, all values form one group, or all values differ.
+    assert found((5.0, 5.0, 5.0, 6.0), (5.0, 6.0, 7.0, 7.0)) is None
+    assert found((5.0, 5.2, 5.4, 5.6), (5.5, 5.8, 6.1, 6.4)) is None
+    assert found((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0)) is None
+    assert causes.with_more_seeds(miss, []) is None
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:

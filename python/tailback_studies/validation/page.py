@@ -89,8 +89,8 @@ The table has every scenario and quantity beyond its limit, the worst first. For
 shows the flow with the largest error, and the number of flows beyond the limit. Measurements
 determine the cause, and the table names the first cause that applies. Identical flows may agree in
 order of throughput but not one by one. The noise of the seeds may be as large as the error. Both
-engines may agree over the neighbourhood of the scenario. A miss that none of these checks explains
-has no known cause.
+engines may agree over the neighbourhood of the scenario, or with more seeds. A miss that none of
+these checks explains has no known cause.
 
 Neighbours of a scenario have a round-trip time that differs by 1 % or 2 %, on both engines. An
 experimenter would regard them as the same scenario. The columns have the least and the largest mean
