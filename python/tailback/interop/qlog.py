@@ -1,5 +1,5 @@
 """Exports a run as qlog (draft-ietf-quic-qlog-main-schema-13, -quic-events-13), one file for each
-flow. Logs that programs with QUIC wrote are copied unchanged.
+flow. The qlog files that QUIC programs wrote are copied unchanged.
 
 qlog is the log format of QUIC stacks. For a TCP flow the file has only qlog's recovery events,
 because TCP has no packet numbers and no QUIC frames. Windows are in bytes of payload, times in ms
@@ -67,7 +67,7 @@ class Qlog:
         """Write a file for each flow. The file is `out`, or NAME.FLOW plus the ending if there are
         several flows.
 
-        Also copy the logs of programs with QUIC, to NAME.PROGRAM.FILE.
+        Also copy the qlog files of QUIC programs, to NAME.PROGRAM.FILE.
         """
         if interfaces:
             raise InputError("--interface: only for --format pcapng; remove it")

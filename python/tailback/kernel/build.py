@@ -1,4 +1,4 @@
-"""Builds a guest kernel in steps, for kernel source, configuration, kernel, root file system and
+"""Builds a guest kernel in five steps: kernel source, configuration, kernel, root file system and
 modules.
 
     downloads/          packages as fetched

@@ -351,9 +351,9 @@ def load(folder: Path) -> Kit:
 
 
 def described() -> dict[str, Any]:
-    """Return the manifest of the current guest kernel, of which only the algorithms are checked.
+    """Return the manifest of the current guest kernel, to list its algorithms.
 
-    For a list of algorithms, no file of the guest kernel has to be read.
+    This function checks only the manifest's format and algorithms, and reads no other file.
     """
     path = cache() / "current" / MANIFEST
     if not path.exists():

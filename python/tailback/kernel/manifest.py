@@ -28,7 +28,7 @@ HASH = r"[0-9a-f]{64}"
 
 
 def read(path: Path, shape: Mapping[str, Check]) -> dict[str, Any]:
-    """Read a manifest, and check each value by the check that `shape` has for its key. For an
+    """Read a manifest, and apply to each value the check that `shape` has for its key. For an
     invalid manifest, raise an `InputError` that lists every error."""
     data = foreign.read_json(path, limit=MAX_BYTES)
     wrong = list(table(shape)(data, ""))

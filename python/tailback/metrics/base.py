@@ -123,7 +123,7 @@ class OfTwoResults(InputError):
 
 
 def refuse_of_two(metric: Metric, where: str) -> None:
-    """Raise an error if the metric compares a result with a competitor to a result without it."""
+    """Raise an error if the metric needs two results, one with and one without a competitor."""
     if metric.of_two is not None:
         raise OfTwoResults(
             f"{where}: {metric.name} needs two results, one of them without the competitor; "

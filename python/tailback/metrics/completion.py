@@ -34,7 +34,7 @@ def transfers(canonical: Mapping[str, Any]) -> dict[str, float]:
 
 
 def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
-    """For each unfinished transfer, add the time that it has taken so far to a summary.
+    """Add to a summary the time that each unfinished transfer has taken so far.
 
     The time is a lower bound of the completion time. This time begins at the flow's start, or at
     the latest possible start if the flow started during the warm-up. It ends at the end of the flow

@@ -1,4 +1,4 @@
-"""Metric: the relative increase of a flow's throughput compared with the standard backoff."""
+"""Metric: a flow's throughput divided by its throughput with the standard backoff."""
 
 from __future__ import annotations
 

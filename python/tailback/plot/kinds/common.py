@@ -268,7 +268,8 @@ def key_axis(
     """
     key = plan.x
     assert isinstance(key, Dimension)
-    # If each panel had its own labels, Vega would move the y axis away from the panel.
+    # If each panel has its own y axis labels, draw no line for the x axis, because Vega would draw
+    # it away from the panel.
     line = up != "free"
     if not numeric or key.numbers is None:
         texts = [key.short(text) for text in key.texts]
