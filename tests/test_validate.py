@@ -216,8 +216,8 @@ def test_causes_are_what_was_measured() -> None:
     noise = alone(noisy, [summary(9.0)] * 5)
     drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
     # In order, these flows differ by more than the limit, but by less than noise.
-    turns = [summary(1.0, 4.0), summary(2.0, 3.0)] * 3
-    nearly = alone(turns, [summary(4.0, 1.0)] * 5 + [summary(2.5, 2.5)], ("reno", "reno"))
+    turns = [summary(2.0, 8.0), summary(4.0, 6.0)] * 3
+    nearly = alone(turns, [summary(8.0, 2.0)] * 5 + [summary(5.0, 5.0)], ("reno", "reno"))
     assert ORDER.misses(nearly)
     assert not ORDER.missed(nearly)
     beyond = [miss for miss in misses([noise, drawn, nearly]) if miss.limit is THROUGHPUT]
