@@ -30,7 +30,7 @@ from tailback.running.scenarios import texts
 from tailback.store.results import Run
 
 KERNEL = RunOptions(engine="kernel")
-QUINN = ProgramSubject("quinn.toml", {"kind": "quinn", "control": "newreno"})
+QUINN = ProgramSubject("quinn.toml", {"name": "quinn", "kind": "quinn", "control": "newreno"})
 SUBJECT = Subject("quinn", "quinn", program=QUINN)
 
 
