@@ -39,7 +39,7 @@ class LogTrace:
 
     @classmethod
     def of(cls, run: Run, program: str, first_s: float) -> tuple[LogTrace | None, list[str]]:
-        """Read the log of a program, or return None if the program wrote no log with windows. Also
+        """Read the log of a program, or return None if no log shows congestion windows. Also
         return why files could not be read.
 
         `first_s` is the time at which the program sent its first packet. The times in a log count

@@ -54,7 +54,7 @@ def suite_and_subject(
         value = place.get("queue", name)
     options = {} if isinstance(value, str) else {**value}
     options.pop(word, None)
-    # Every section sets its own buffer.
+    # Leave out the size of the buffer, because every section sets its own.
     options.pop("limit", None)
     return suite, _subject(name, options)
 

@@ -40,7 +40,7 @@ class Subject:
     def with_options(self, key: str, **options: object) -> Mapping[str, object] | str:
         """Return the algorithm with additional options, as a value for a scenario.
 
-        `key` is the key under which a scenario has the algorithm's name.
+        `key` is the scenario's key for the algorithm's name.
 
         If the user set an option, the option keeps the user's value.
         """

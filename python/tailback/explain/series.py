@@ -48,7 +48,8 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter. The summary has its total.
+                # A quantity that never falls is a counter. Explanations leave it out, because the
+                # summary has its total.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

@@ -72,8 +72,9 @@ def described(quantity: str) -> tuple[str, Any]:
 
 
 def facts(found: Explanation, *, coarse: bool = False) -> dict[Key, float]:
-    """Return the numbers in a run's explanation that are compared between variants. With `coarse`,
-    return only the numbers that Linux also reports, because a variant ran on the kernel engine."""
+    """Return the numbers in a run's explanation that are compared between variants. Set `coarse` if
+    a variant ran on the kernel engine: the function then returns only the numbers that Linux also
+    reports."""
     return dict(_facts(found, coarse))
 
 

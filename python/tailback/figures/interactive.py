@@ -1,5 +1,5 @@
-"""Makes a figure on a page interactive. Legends select curves, and curves can be zoomed and show
-their values.
+"""Makes a figure on a page interactive. The legend selects curves, and the user can zoom in and
+read values from tooltips.
 
 Only figures on pages are interactive. Figures in files are not. This module
 adds tooltips to the curves. The page's script (`templates/report.js`) shows the tooltip of the

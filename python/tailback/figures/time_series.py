@@ -69,9 +69,9 @@ def time_series(
 ) -> Chart:
     """Draw values over time in seconds. `frame` has the columns time_s, value and `series`.
 
-    `events` has the columns time_s and `series`. Each row of `events` is a drop or mark, drawn as a
-    tick under the curves. `event_order` is the order of the series among the ticks. With `rows`,
-    every series has its own panel."""
+    `events` has the columns time_s, event and `series`. Each row of `events` is a drop or mark,
+    drawn as a tick under the curves. The ticks of each kind of event form a row, in the order of
+    `event_order`. With `rows`, every series has its own panel."""
     domain: dict[str, Any] = {"domain": list(x_domain)} if x_domain else {}
     x = alt.X("time_s:Q", title=x_title, scale=alt.Scale(nice=False, zero=False, **domain))
     top = frame["value"].max() if frame.height else 1.0

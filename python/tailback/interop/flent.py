@@ -212,7 +212,7 @@ class _Export:
         name = flow["name"]
         rows = self.rows.get((name, None, "delivered_bytes"))
         if rows is None:
-            # With record.series = "acks", the series has no samples of the receiver.
+            # With record.series = "acks", the series has no samples from the receiver.
             rows = self.rows.get((name, None, "acked_bytes"), [])
         total: dict[int, float] = {}
         for at, value in rows:
@@ -242,8 +242,8 @@ class _Export:
         """Return the estimated round-trip time of a ping: the path's base round-trip time plus the
         delay of every queue.
 
-        If a queue of the path separates flows, return no value. A ping would then be a separate
-        flow, and would not wait for the whole queue.
+        If a queue on the path isolates flows from each other, return no value. A ping would then be
+        a separate flow, and would not wait for the whole queue.
         """
         plan = self._plan(self.summary["flows"][0]["name"])
         links = [self.point["links"][i] for i in (*plan["route"], *plan["back"])]

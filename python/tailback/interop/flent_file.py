@@ -211,7 +211,7 @@ def _json(path: Path) -> tuple[Any, bytes, int]:
 
 
 def _problems(data: Any) -> list[str]:
-    """Return every reason why this is not a valid data file."""
+    """Return every reason why the parsed JSON is not a valid data file."""
     if not isinstance(data, dict):
         return [f"a JSON {_kind(data)}; expected an object with version, metadata, raw_values"]
     if "version" not in data and "metadata" not in data:

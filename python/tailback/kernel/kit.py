@@ -170,8 +170,8 @@ class Kit:
         """Return this guest kernel with the user's modules, which replace the guest kernel's
         modules for the same algorithms.
 
-        `chosen` has names given to `--module NAME=DIR`. NAME selects the newest version, and
-        NAME-HASH a specific version.
+        `chosen` lists names of modules, as given to `--module NAME=DIR`. NAME selects the newest
+        version, and NAME-HASH a specific version.
         """
         kit = self
         taken: dict[str, str] = {}

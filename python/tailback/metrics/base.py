@@ -51,7 +51,7 @@ class Metric:
 
     It is `None` if the run's results do not contain the number.
 
-    `pooling` combines runs with different seeds to a mean with Student's t interval, in the same
+    `pooling` combines runs with different seeds into a mean with Student's t interval, in the same
     way for every metric. Runs without a value do not count, unless `at_least` gives a lower bound.
     The estimate records how many runs have a value. Paired comparisons use only seeds with a value
     in both results.

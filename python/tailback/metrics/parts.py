@@ -40,7 +40,7 @@ def of(summary: Part, kind: Kind) -> Sequence[Part]:
     has the whole summary as its only part."""
     if kind == "run":
         return [summary]
-    # A run without programs has no such key in its summary.
+    # The summary of a run without programs has no key for programs.
     found: Any = summary.get(_KEYS[kind], ())
     return list(found.values()) if isinstance(found, Mapping) else found
 

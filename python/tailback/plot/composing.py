@@ -40,7 +40,7 @@ class ComposableChart:
         return made
 
     def save(self, fp: Any, format: str | None = None, **options: Any) -> None:  # noqa: A002
-        """Save the chart as Altair does, but put all scripts into a page."""
+        """Save the chart as Altair does, but include all scripts in an HTML page."""
         if format == "html" or (format is None and str(fp).endswith(".html")):
             options = {"inline": True, **options}
         super().save(fp, format, **options)  # type: ignore[misc]

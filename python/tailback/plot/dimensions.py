@@ -49,7 +49,7 @@ class Dimension:
         return words.with_unit(self.title, self.unit)
 
     def number(self, text: str) -> float:
-        """Return the numeric value of a text of the dimension."""
+        """Return the number that one of the dimension's texts stands for."""
         assert self.numbers is not None
         return self.numbers[list(self.texts).index(text)]
 

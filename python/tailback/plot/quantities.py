@@ -91,7 +91,7 @@ def find(
     classes: Collection[str] = (),
     competitor: str | None = None,
 ) -> PlotQuantity:
-    """Return the quantity with a name. `recorded` has the scope (flow, link or class) of each
+    """Return the quantity with this name. `recorded` has the scope (flow, link or class) of each
     recorded series, by name.
 
     The name is looked up first among metrics, then distributions, then series. With `over_time`, it

@@ -78,7 +78,8 @@ def length(text: str, option: str) -> float:
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
     """Return a Vega-Lite configuration with letters of this size and lines of this weight."""
-    # When the weight increases, the lines of axes become thicker by less than the curves do.
+    # Draw the lines of axes thinner than the curves: they grow only with the square root of the
+    # weight.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {

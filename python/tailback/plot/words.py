@@ -1,4 +1,4 @@
-"""Writes the keys, values and quantities in a figure in the scenario's terms, with units."""
+"""Writes the names of keys and quantities, and values with their units, for figures."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _reads_unnamed_files(
 
 
 def _included(folder: Path, source: str, text: str) -> Iterator[str]:
-    """Yield the paths of files that a source includes by a literal, relative to the folder.
+    """Yield the paths of files that a source includes with a literal path, relative to the folder.
 
     The files may be outside of the folder.
     """

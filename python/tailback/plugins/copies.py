@@ -1,5 +1,5 @@
-"""Loads modules that were compiled with plugins, which are copies of `tailback._native`. Each copy
-is loaded only once.
+"""Loads copies of `tailback._native` that were compiled with plugins. Each copy is loaded only
+once.
 """
 
 from __future__ import annotations

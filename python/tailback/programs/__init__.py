@@ -1,3 +1,3 @@
 """Reads untrusted files that programs wrote. `numbers` reads numbers for the scenario's `results`,
-`qlog` reads logs of QUIC, and `kept` finds the files.
+`qlog` reads QUIC logs, and `kept` finds the files.
 """

@@ -25,7 +25,8 @@ class Facts:
     runs: int = 0
     #: Number of seeds of each sweep point. If the number differs, the largest number.
     seeds: int = 0
-    #: The simulated time (in seconds) of a run. If the time differs between runs, this is a text.
+    #: The simulated time of a run, as text with a unit. If the time differs between runs, all
+    #: times.
     duration: str = ""
     #: When the measured time begins, as text with a unit.
     warmup: str = ""

@@ -1,4 +1,4 @@
-"""Turns the runs of the cases into the sections of an evaluation."""
+"""Turns the runs of the BBR test cases into sections with verdicts."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Checks what BBR must restore after a spurious loss recovery. The cases A.18 and A.19 use this
-module."""
+"""Checks that BBR restores its bounds and its state after a spurious loss recovery. The cases A.18
+and A.19 use this module."""
 
 from __future__ import annotations
 

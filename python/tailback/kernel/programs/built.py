@@ -177,7 +177,7 @@ def find(name: str) -> Path:
 
 
 def key(path: Path) -> str:
-    """Return a path as a scenario's `files` names it: `built:NAME` for a program that tailback
+    """Return how a scenario's `files` names a path: `built:NAME` for a program that tailback
     compiled, otherwise the path itself."""
     ours = path.parent.parent == (kit.cache() / "programs").resolve()
     return f"{BUILT}{path.name}" if ours else str(path)
@@ -256,7 +256,7 @@ def _digest(name: str, tool: str, with_comments: bool = False) -> str:
     """Return the hash of everything that a program is built from, except the comments in its
     sources."""
     recipe = RECIPES[name]
-    # Do not hash the path of the Python interpreter.
+    # Do not hash the path of the Python interpreter, which differs between machines.
     words = [word for word in recipe.words if word != sys.executable]
     total = hashlib.sha256(f"{name} {tool} {words} {sorted(recipe.env.items())}".encode())
     for path, what in contents.of(HERE, [recipe.folder]).items():

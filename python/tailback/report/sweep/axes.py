@@ -102,8 +102,8 @@ def roles(axes: Sequence[SweepAxis]) -> Roles:
 def most_coloured(axes: Sequence[SweepAxis]) -> Roles:
     """Assign the axes of a sweep to colours and panels, for curves over another quantity.
 
-    Colours show the axis with the most values that fits, preferably of names. The other axes are
-    shown in panels.
+    Colours show the axis with the most values among the axes with few enough values, preferably an
+    axis of names. The other axes are shown in panels.
     """
     few = [axis for axis in axes if len(axis.levels) <= MOST_COLOURS]
     colour = max(few, key=lambda a: len(a.levels) + 1.5 * (a.numbers is None), default=None)

@@ -40,8 +40,8 @@ Curve = tuple[str, str, pl.DataFrame]
 
 @dataclass(frozen=True)
 class _Outline:
-    """A curve whose histograms have not been read. A large sweep has many more curves than a figure
-    shows."""
+    """A curve whose histograms have not been read yet. A large sweep has many more curves than a
+    figure shows, so only the histograms of shown curves are read."""
 
     panel: str
     series: str
@@ -136,7 +136,8 @@ def _classes(
 
 
 def _has_delays(group: Sequence[Run], link: str) -> bool:
-    """Return whether the histogram of a link's delays is not empty. The summary has its mean."""
+    """Return whether the histogram of a link's delays is not empty. In that case the summary has a
+    mean delay."""
     queues = (run.summary["queues"].get(link) for run in group)
     return any(queue and queue["delay_ms"]["mean"] is not None for queue in queues)
 
@@ -224,8 +225,8 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Leave out steps of a distribution so that about `steps` remain. The last quarter of the steps
-    keeps every bucket of the tail.
+    """Reduce a distribution to about `steps` steps. Keep its last `steps // 4` steps, which show
+    the tail, and every n-th of the steps before them.
     """
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()

@@ -183,8 +183,7 @@ def _figure(
     role = roles(axes)
     drawn = (name for _, name, value in values if value.mean is not None)
     names = list(dict.fromkeys(drawn))
-    # If colours distinguish flows or links, show the axis that colours would otherwise show in
-    # panels.
+    # If colours distinguish flows or links, panels show the axis that colours would otherwise show.
     by_name = len(names) > 1
     series: list[str]
     if by_name:

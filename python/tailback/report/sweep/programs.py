@@ -64,7 +64,7 @@ def _figure(
 ) -> ReportFigure | None:
     rows = series.filter(pl.col("flow") == name)
     program = next(p for p in parts.programs(run.summary) if p["name"] == name)
-    # If the program reports RTTs of another protocol than TCP, its TCP connection carries only
+    # If the program reports RTTs of a protocol other than TCP, its TCP connection carries only
     # control messages. Leave out this connection.
     kernels = rows if program["rtt_of"] == "tcp" else rows.clear()
     logs = list(_logs(run, name))
