@@ -85,7 +85,7 @@ def bins() -> tuple[tuple[str, int], ...]:
 
 @cache
 def names() -> Mapping[str, str]:
-    """Return the names of metrics whose name differs from their field, by field: `requests` for
-    `completions.started`.
+    """Map fields to the names of their metrics where the names differ: `completions.started` to
+    `requests`.
     """
     return {one["field"]: one["name"] for one in metrics()}

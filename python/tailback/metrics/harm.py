@@ -102,8 +102,8 @@ quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:
-    """Add the harm that a competitor does to every other flow, program and source to the summary of
-    a run. `alone` is the summary of the run without the competitor.
+    """Add to the summary of a run the harm that a competitor does to every other flow, program and
+    source. `alone` is the summary of the run without the competitor.
 
     If one of the runs does not have a quantity, the harm to this quantity is None.
     """
@@ -129,7 +129,7 @@ def competitors(absences: Iterable[Iterable[str]]) -> list[str]:
 
 
 def by(metric: Metric, competitor: str) -> Metric:
-    """Return a harm metric that reads the harm by one competitor from a run's summary."""
+    """Return a harm metric that reads from a run's summary the harm that one competitor does."""
     quantity = _quantity(metric)
 
     def value(part: Mapping[str, Any]) -> float | None:

@@ -93,8 +93,8 @@ def _table(point: Table, seed: int) -> Table:
 
     def routed(one: Table, path: str) -> Table:
         made: Table = kinds.written(one, path)
-        # In a scenario file, the route of answers has the key `back`. A file cannot set `ecn =
-        # false` for connections, so leave it out.
+        # In a scenario file, the key `back` sets the route of answers. A file cannot set
+        # `ecn = false` for connections, so leave it out.
         made.pop("answers", None)
         if one.get("connections") and made.get("ecn") is False:
             del made["ecn"]
