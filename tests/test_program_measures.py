@@ -169,7 +169,7 @@ def test_numbers_come_out_of_files_by_path(tmp_path: Path) -> None:
     for file, said in (
         ("none.json", "no file none.json in its output folder"),
         ("bad.json", "not a number of JSON"),
-        ("huge.json", "beyond what is measured"),
+        ("huge.json", "is too large"),
         ("../../../../etc/passwd", "no file"),
     ):
         _, missing = numbers.read([entry(asked("a", file, scale=1e20))], tmp_path)
