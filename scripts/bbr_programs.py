@@ -36,9 +36,10 @@ pass. tailback can decide only some cases from packets and qlogs. The last secti
 cases.
 
 Both stacks implement BBR. For comparison, the page also shows the verdicts for quinn's CUBIC. These
-show which test cases detect that a congestion control is not BBR. `python scripts/bbr_programs.py`
-writes this page from the output of the commands below. The commands ran on {date} with the kernel
-engine and three seeds for each case. A case fails if it fails with one of these seeds.
+verdicts show which test cases detect that a congestion control is not BBR.
+`python scripts/bbr_programs.py` writes this page from the output of the commands below. The
+commands ran on {date} with the kernel engine and three seeds for each case. A case fails if it
+fails with one of these seeds.
 
 ## What stands out
 """

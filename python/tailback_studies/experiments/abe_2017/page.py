@@ -48,9 +48,9 @@ def _setup() -> str:
 The poster states the rates, queues and round-trip times, but not the durations, seeds or TCP stack.
 In experiment 6, flows with ABE use CUBIC. For this experiment, the poster gives only a range of
 throughput ratios, not the ratio for each backoff factor. This study uses `reno` and `cubic` as in
-today's Linux, with `beta_ecn` as the factor. After a mark, PRR reduces the window from its current
-size (`abe = "linux"`). Two of the queues are PIE of 2014 (`version = "linux-3.14"`) and today's
-PIE.
+today's Linux, with `beta_ecn` as the backoff factor. After a mark, PRR reduces the window from its
+current size (`abe = "linux"`). Two of the queues are PIE of 2014 (`version = "linux-3.14"`) and
+today's PIE.
 """
 
 

@@ -197,10 +197,10 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
         caption = (
             "Harm is the time that the competitor adds to a request, divided by the completion "
             "time beside the competitor. The word “outside” marks intervals that do not contain "
-            "the published value. The published times without a competitor agree with hosts that "
-            "do not store the ssthresh of earlier connections. The published times beside CUBIC "
-            "agree with hosts that store it. The order in which the server closed connections is "
-            "unknown."
+            "the published value. The published times without a competitor agree with runs in "
+            "which hosts do not store the ssthresh of earlier connections. The published times "
+            "beside CUBIC agree with runs in which hosts store it. The order in which the server "
+            "closed connections decides which ssthresh a host stores. This order is unknown."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out

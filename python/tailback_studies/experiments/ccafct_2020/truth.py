@@ -42,7 +42,8 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
             Judge(
                 judge=SPREAD,
                 error="absolute",
-                limit="the published harm lies within the 95 % interval over blocks of requests",
+                limit="the published harm lies within the 95 % interval of the measured harm "
+                "over blocks of requests",
                 cells=len(held),
                 median=None,
                 p90=None,
