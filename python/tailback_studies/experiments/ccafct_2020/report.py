@@ -192,7 +192,7 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     if times:
         out.append(Table("alone", title, columns, times, "", run_facts))
     if harms:
-        title = "Harm to the geometric mean, with its 95 % interval"
+        title = "Harm to the geometric mean of the completion times, with its 95 % interval"
         columns = [*right("RTT, ms"), *left("requests"), *right("published"), *measured]
         caption = (
             "Harm is the time that the competitor adds to a request, divided by the completion "
