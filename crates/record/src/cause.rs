@@ -79,7 +79,7 @@ causes! {
 }
 
 impl Cause {
-    /// Returns the quantity under which the series record events of this cause: `drop.<name>` or
+    /// Returns the name of the time series that contains the events of this cause: `drop.<name>` or
     /// `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };

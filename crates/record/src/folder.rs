@@ -124,8 +124,8 @@ impl Store {
     }
 
     /// Moves a damaged run to `runs/.damaged`. Returns a description of the damage and the new
-    /// path, or `None` if the run is intact. A caller passes in `found` a description of damage
-    /// that the hashes do not reveal.
+    /// path, or `None` if the run is intact. If the caller has found damage that the hashes do not
+    /// reveal, `found` describes this damage.
     pub fn set_aside(&self, run_id: &str, found: Option<&str>) -> io::Result<Option<String>> {
         let path = self.path(run_id);
         if found.is_none() && !matches!(stored::check(&path), Err(Fault::Damaged(_))) {

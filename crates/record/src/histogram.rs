@@ -9,10 +9,11 @@
 //! a cache line and is allocated when its first value is recorded. When a bucket reaches 256
 //! values, the number 256 is added to a separate list, and the bucket restarts at 0.
 //!
-//! With many flows, a value usually finds its histogram in no cache. The processor must then wait
-//! for each read whose address depends on the read before it. So the histogram itself holds the
-//! page tables of two powers of two (the near rows). For values in a near row, only the read of the
-//! bucket depends on another read from memory. Most RTTs of a flow are in two powers of two.
+//! With many flows, a histogram has usually left the processor's caches before its next value
+//! arrives. The processor must then wait for each read whose address depends on the read before it.
+//! So the histogram itself holds the page tables of two powers of two (the near rows). For values
+//! in a near row, only the read of the bucket depends on another read from memory. Most RTTs of a
+//! flow are in two powers of two.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +30,9 @@ const NO_ROW: u8 = u8::MAX;
 const NO_PAGE: u16 = u16::MAX;
 /// Marks a part of a near row without a page.
 const NO_NEAR: u8 = u8::MAX;
-/// If a histogram has more pages than this number, it has no near rows, because their indices have
-/// one byte. So `NO_NEAR` is never the index of a page of a histogram with near rows.
+/// A near row stores the index of a page in one byte. If a histogram has more pages than this
+/// number, it therefore has no near rows. So `NO_NEAR` is never the index of a page of a histogram
+/// with near rows.
 const MOST_NEAR: usize = NO_NEAR as usize;
 
 /// Number of pages of one power of two.
@@ -162,7 +164,7 @@ fn bounds(block: usize, slot: usize) -> (u64, u64) {
     }
 }
 
-/// Returns the index of a page in a near row as a far row stores it.
+/// Converts a page index of a near row (one byte) to a page index of a far row (two bytes).
 fn widen(page: u8) -> u16 {
     match page {
         NO_NEAR => NO_PAGE,
@@ -240,7 +242,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the page of a part of a power of two. Allocates the page if needed.
+    /// Returns the index of the page for one part of a row. Allocates the page if needed.
     fn page(&mut self, block: usize, part: usize) -> usize {
         let next = self.pages.len();
         if next == MOST_NEAR {

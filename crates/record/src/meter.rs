@@ -18,9 +18,9 @@ use crate::paged::Paged;
 use crate::series::SeriesKey;
 use crate::{Cause, ClassPlan, Counts, Histogram, LinkOutcome, Outcome, Series};
 
-/// Returns the owner of each packet number: a flow, a source or a program. The first numbers belong
-/// to the flows, the next numbers to the sources, and then to the programs. The last numbers belong
-/// to the connections of sources. `connections` is the number of connections of each source, or 0.
+/// Returns the owner of each packet number: a flow, a source or a program. The flows have the first
+/// numbers, followed by the sources, the programs, and the connections of sources. `connections` is
+/// the number of connections of each source, or 0.
 pub fn owners(
     flows: usize,
     connections: impl IntoIterator<Item = u32>,
@@ -81,8 +81,8 @@ struct Details {
 struct ProgramDelays {
     /// Number of the first program among the owners.
     first: usize,
-    /// Queue delays of each program, in ns. `None` if packets of the program's receiver pass this
-    /// link, or if packets of its sender do not.
+    /// Queue delays of each program, in ns. `Some` only if packets of the program's sender, but
+    /// none of its receiver, pass this link.
     delays: Vec<Option<Histogram>>,
 }
 

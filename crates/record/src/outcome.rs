@@ -193,8 +193,8 @@ pub struct EchoOutcome {
     pub sent: u64,
     /// Number of requests whose echo arrived.
     pub answered: u64,
-    /// Number of lost requests. A request is lost if no echo arrives within 10 s, or before the
-    /// echo of a later request.
+    /// Number of lost requests. A request counts as lost if its echo does not arrive within 10 s,
+    /// or if the echo of a later request arrives first.
     pub lost: u64,
     /// Time from request to echo, in ns.
     pub rtt: Histogram,

@@ -13,7 +13,7 @@ pub(crate) struct Paged<T> {
 }
 
 impl<T: Copy + Default> Paged<T> {
-    /// Changes the value of a number with a function.
+    /// Calls a function that changes the value of a number.
     #[inline]
     pub fn change(&mut self, number: u32, with: impl FnOnce(&mut T)) {
         let place = number as usize;

@@ -110,8 +110,7 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// Where the capture is written. Only the current block is buffered here, so this should be a
-/// `BufWriter`.
+/// Only the current block is buffered here, so `writer` should be a `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,

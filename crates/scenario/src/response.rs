@@ -6,8 +6,8 @@ use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
-/// CUBIC's constant C, in segments/s^3. The window grows by C times the cube of the time (RFC
-/// 9438).
+/// CUBIC's constant C, in segments/s^3. The window differs from its maximum by C times the cube of
+/// the time to that maximum (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
 /// losses of up to 20 %. Above this loss rate, its sending rate falls with the square of the loss

@@ -105,9 +105,10 @@ pub struct Point {
     /// The canonical form as JSON. It contains everything except the seed, with defaults, base
     /// units and sorted keys.
     pub canonical: Arc<str>,
-    /// Index of the baseline for gains: the sweep point with the same seed at which every flow has
-    /// the standard response to marks. `None` if all flows of this sweep point have the standard
-    /// response, or if the sweep has no such baseline.
+    /// Index of the baseline: the run with which this run is compared to compute gains. In the
+    /// baseline, the seed is the same, and every flow has the standard response to marks. `None` if
+    /// all flows of this sweep point have the standard response, or if the sweep has no such
+    /// baseline.
     pub baseline: Option<usize>,
     /// The engine's input, without the seed.
     pub plan: Arc<Plan>,

@@ -1717,8 +1717,9 @@ fn a_step_below_two_packet_times() {
             "cc = \"prague\"",
         ),
         (
-            // With these options, only one packet has to stay in the queue, so two packets can
-            // leave without a mark.
+            // With these options, a packet is marked only if another packet remains in the queue
+            // when it leaves. Of two packets that arrive together, the second is therefore not
+            // marked.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),

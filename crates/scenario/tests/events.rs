@@ -165,8 +165,8 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
     }
 }
 
-/// Skip an option that the loader does not allow to change here. If a threshold is a time, the step
-/// must apply to packets that leave the queue.
+/// Options whose change the loader rejects here. If a threshold is a time, the step must apply to
+/// packets that leave the queue.
 const REJECTED: [&str; 1] = ["step.at"];
 /// Options that do not affect the traffic of the test, because the queue stays below its limits,
 /// and there are no ACKs, short packets or overload.
@@ -532,9 +532,9 @@ fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
 
 #[test]
 fn a_packet_does_not_overtake_one_that_is_due_at_the_same_time() {
-    // The source sends a packet every 50 ms. Each packet reaches `a` at the time at which the
-    // previous packet has passed the delay of `a`. If a packet overtook the previous packet, the
-    // previous packet would have to wait at `slow`.
+    // The source sends a packet every 50 ms. Each packet reaches `a` just when the delay of `a`
+    // ends for the previous packet. If a packet overtook the previous packet, the previous packet
+    // would have to wait at `slow`.
     let source = cbr("\"a\", \"slow\"", "200kbit", "0s");
     let others = ["b", "slow"].map(|link| cbr(&format!("\"{link}\""), "8kbit", "1900ms"));
     let text = format!("{LINKS}{source}{}", others.concat());

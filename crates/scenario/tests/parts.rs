@@ -19,7 +19,7 @@ fn digest(mut outcome: Outcome) -> (String, Vec<String>, Vec<(u32, u64, u64)>) {
     let rows = series.rows();
     let rows = rows.map(|row| (row.key, row.time_ns, row.value.to_bits()));
     let mut rows: Vec<_> = rows.collect();
-    // Sort the rows by series, as they are when they are written.
+    // Sort the rows by series, as in the file `series.parquet`.
     rows.sort_by_key(|(key, _, _)| *key);
     let keys = series.keys.iter().map(|key| format!("{key:?}"));
     let counted = serde_json::to_string(&outcome).expect("an outcome is data");

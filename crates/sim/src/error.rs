@@ -24,7 +24,7 @@ pub enum Error {
         /// The names of all entries.
         known: Vec<String>,
     },
-    /// No link, or no flow, entry or other traffic, has this name of a [`crate::Capture`].
+    /// A [`crate::Capture`] selects a link, flow, entry or other traffic that does not exist.
     Captured {
         /// The name that does not exist.
         name: String,

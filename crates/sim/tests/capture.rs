@@ -136,7 +136,7 @@ fn every_packet_is_captured_with_its_ecn_field_and_its_times() {
             ["in", "out", "drop"].map(|what| at(&all, &format!("{link}.{what}")).count() as u64);
         assert_eq!(left, counted.packets, "{link}");
         assert_eq!(Some(dropped), counted.drops, "{link}");
-        // A packet that the link loses after the queue has left the queue before.
+        // A packet that is lost after the queue is counted twice: as departed and as dropped.
         let lost = at(&all, &format!("{link}.drop"))
             .filter(|one| one.comment.as_deref() == Some("loss"))
             .count() as u64;
@@ -162,8 +162,8 @@ fn every_packet_is_captured_with_its_ecn_field_and_its_times() {
     let marked = at(&all, "access.out").filter(|one| one.ecn() == CE).count() as u64;
     assert!(marks > 20);
     assert_eq!(marked, marks);
-    // Packets of a conversation keep their order in a queue, so the delays of the results follow
-    // from the times.
+    // Packets with the same addresses and ports keep their order in a queue. Their queue delays can
+    // therefore be computed from the times in the capture.
     let mut waiting: BTreeMap<Vec<u8>, VecDeque<u64>> = BTreeMap::new();
     let mut delays = Vec::new();
     for one in all.iter().filter(|one| one.interface.starts_with("core")) {
@@ -219,7 +219,7 @@ fn a_capture_changes_no_result_and_repeats_byte_by_byte() {
     let without = run(None);
     assert_eq!(one.to_json(), without.to_json());
     assert_eq!((without.pcapng(), without.captured()), (None, None));
-    // The key of scenarios has the same effect.
+    // The scenario's key `record.packets` has the same effect.
     let text = format!("{PATH}[record]\npackets = true\n");
     let simulation = Simulation::from_toml(&text).expect("a scenario");
     let sender = Sender::new(Ecn::Ect0, None);
@@ -258,7 +258,7 @@ fn a_bottleneck_captures_while_it_runs() {
     }
     let seen = |bottleneck: &Bottleneck| read(bottleneck.pcapng().expect("a capture")).len();
     assert_eq!(seen(&bottleneck), 0);
-    // The datagrams reach the link after 5 ms, which then sends one every 10 ms.
+    // The datagrams reach the link after 5 ms. The link then sends one datagram every 10 ms.
     let first = bottleneck.poll(Time::from_ms(6)).expect("a datagram");
     assert_eq!((first.handle, first.at), (0, Time::from_ms(5)));
     assert_eq!(seen(&bottleneck), 4);

@@ -10,9 +10,9 @@ use std::cell::Cell;
 pub struct Heap;
 
 thread_local! {
-    /// Number of bytes that this thread has allocated now, and the maximum of this number since
-    /// [`reset`]. A thread's count can become negative if the thread frees memory that another
-    /// thread allocated.
+    /// Number of bytes that this thread currently has allocated, and the maximum of this number
+    /// since [`reset`]. A thread's count can become negative if the thread frees memory that
+    /// another thread allocated.
     static NOW: Cell<i64> = const { Cell::new(0) };
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
@@ -56,14 +56,14 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Restarts the maximum. Returns the number of bytes that the thread has allocated now.
+/// Restarts the maximum. Returns the number of bytes that the thread currently has allocated.
 pub fn reset() -> i64 {
     let now = NOW.get();
     MOST.set(now);
     now
 }
 
-/// Returns the largest number of bytes that this thread had allocated since [`reset`].
+/// Returns the largest number of bytes that this thread had allocated at any time since [`reset`].
 pub fn most() -> i64 {
     MOST.get()
 }

@@ -232,7 +232,7 @@ fn shrink(what: &str) -> Result<bool, String> {
             (table, Limits::default())
         }
     };
-    // The original scenario was given minutes before it was reported as a run that does not end.
+    // The trial waits some minutes before it reports that the original scenario does not end.
     // Reduced scenarios are smaller, so they get less time.
     let limits = Limits {
         patience: Duration::from_secs(60),

@@ -70,8 +70,8 @@ impl Default for Limits {
     }
 }
 
-/// If this many events happen at the same simulated time, the run is considered stuck. This number
-/// of segments needs more memory than a trial may use.
+/// If this many events happen at the same simulated time, the run is considered stuck. No valid run
+/// has so many, because the memory of a trial cannot hold so many segments.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Number of events between two checks of a run's time and progress.

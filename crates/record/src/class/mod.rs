@@ -105,8 +105,7 @@ pub struct LinkSamples {
 }
 
 impl LinkSamples {
-    /// Returns the fraction of the link's capacity in an interval that `bytes` bytes use. Returns
-    /// `None` if the capacity was 0.
+    /// Divides `bytes` by the link's capacity in an interval. Returns `None` if the capacity was 0.
     pub fn utilisation(&self, interval: usize, bytes: u64) -> Option<f64> {
         ratio(bytes as f64, *self.capacity_bytes.get(interval)?)
     }

@@ -125,8 +125,8 @@ fn definitions() {
     // mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // The drop rates of two intervals are 0 of 2 packets, and 1 of 2 + 1 packets. A packet lost
-    // after the queue counts as forwarded.
+    // In one interval, none of 2 packets is dropped. In another, 2 packets are forwarded and 1 is
+    // dropped. A packet lost after the queue counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));

@@ -40,7 +40,8 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Overrides the kind's settings for a side (`own`) by the scenario's settings (`said`).
+/// Merges two settings of a side. The scenario's settings (`said`) override the settings of the
+/// kind (`own`).
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;

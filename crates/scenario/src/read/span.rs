@@ -88,7 +88,7 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Makes errors not quote a source. Used if the user has probably named a wrong file.
+    /// Prevents errors from quoting a source. Used if the user has probably named a wrong file.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;

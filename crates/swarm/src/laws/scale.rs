@@ -72,8 +72,8 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, the RTT must be much longer than the time to send an initial window, or a queue as
-    // long as its threshold.
+    // With TCP, the link must send an initial window, or a queue as long as its threshold, in much
+    // less time than the RTT.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -165,8 +165,8 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Adds the keys of a source to the common keys. The source's rate is at most the fraction `share`
-/// of the link's rate.
+/// Adds the keys of a source to the common keys. The source's rate is at most the fraction
+/// `most_share` of the link's rate.
 fn source(
     draw: &mut Draw,
     mut source: Table,

@@ -53,7 +53,7 @@ fn draw(seed: u64) -> Table {
         sweep.insert(key.to_owned(), values);
     }
     let seeds = draw.chance(0.5).then(|| draw.between(1, 4));
-    // Seeds count up from the scenario's seed, which may be the largest.
+    // Seeds count up from the scenario's seed, which may already be the largest possible seed.
     let first = root.get("seed").and_then(Value::as_integer).unwrap_or(1);
     if let Some(seeds) = seeds.filter(|seeds| first.checked_add(*seeds).is_some()) {
         sweep.insert("seeds".to_owned(), Value::Integer(seeds));

@@ -1,6 +1,6 @@
-//! Makes each reader of the Rust crates a function of bytes. Each function has checks that must
-//! hold for all bytes. The fuzz targets in `fuzz/` call these functions, and the tests of this
-//! crate run them on the seeds of `fuzz/seeds/`.
+//! Wraps each reader of the Rust crates in a function that takes bytes. Each function has checks
+//! that must hold for all bytes. The fuzz targets in `fuzz/` call these functions, and the tests of
+//! this crate run them on the seeds of `fuzz/seeds/`.
 
 mod guest;
 mod packetdrill;

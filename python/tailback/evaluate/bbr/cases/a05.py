@@ -1,4 +1,4 @@
-"""A.5: UP ends once the delivery rate does not grow."""
+"""A.5: UP ends once the delivery rate stops growing."""
 
 from __future__ import annotations
 
