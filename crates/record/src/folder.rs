@@ -165,7 +165,7 @@ impl Store {
     }
 
     /// Creates a folder for temporary files of a run, which are not part of the run's results. The
-    /// folder is removed when the store is dropped, or earlier.
+    /// folder is removed at the latest when the store is dropped.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! An exact, mergeable histogram of non-negative integers.
 //!
-//! Each value below 2048 has its own bucket. Above 2048, every power of two is split into 1024
-//! buckets, so the width of a bucket is at most 2^-10 of its lower bound. Count, sum and maximum
-//! are exact.
+//! Each value below 2048 has its own bucket. Above 2048, the range from each power of two to the
+//! next is split into 1024 buckets. The width of a bucket is therefore at most 2^-10 of its lower
+//! bound. Count, sum and maximum are exact.
 //!
 //! A run with a hundred thousand flows has at least a hundred thousand histograms, so each
 //! histogram must use little memory. A bucket is a counter of one byte. A page of 64 buckets fills
@@ -11,9 +11,9 @@
 //!
 //! With many flows, a histogram has usually left the processor's caches before its next value
 //! arrives. The processor must then wait for each read whose address depends on the read before it.
-//! So the histogram itself holds the page tables of two powers of two (the near rows). For values
+//! So the histogram itself holds the page tables of two of these ranges (the near rows). For values
 //! in a near row, only the read of the bucket depends on another read from memory. Most RTTs of a
-//! flow are in two powers of two.
+//! flow lie in at most two ranges.
 
 use serde::{Deserialize, Serialize};
 
@@ -222,7 +222,7 @@ impl Histogram {
         }
     }
 
-    /// Returns the page of a part of a far row, or `NO_PAGE`.
+    /// Returns the index of the page for one part of a far row, or `NO_PAGE`.
     #[inline]
     fn far_page(&self, block: usize, part: usize) -> usize {
         let row = self.far.as_ref().and_then(|far| far.of(block));
@@ -531,8 +531,9 @@ mod tests {
         assert!(histogram.far.is_none(), "two powers of two have near rows");
     }
 
-    /// Compares a histogram with a map of buckets. The values are in so many powers of two that rows
-    /// change between near and far, and in so many pages that near rows cannot hold their indices.
+    /// Compares a histogram with a map of buckets. The values lie in so many powers of two that
+    /// rows change between near and far. They also need so many pages that near rows cannot hold
+    /// the indices of the pages.
     #[test]
     fn rows_change_between_near_and_far() {
         let (mut histogram, mut model) = (Histogram::new(), std::collections::BTreeMap::new());

@@ -1,14 +1,14 @@
 //! Counts arrivals, departures, drops and marks at a link, with the same definitions for every
 //! engine.
 //!
-//! A [`Meter`] receives three numbers for each packet: the number in the packet, the frame length
-//! and the time. The simulator reports events as they happen, but the kernel engine derives them
-//! from captures and finds a drop only later. The results must therefore not depend on the order of
-//! the calls. For example, the integral of the backlog is computed as the sum over packets of
-//! length times time in the queue.
+//! A [`Meter`] receives three values for each packet: the number that the packet carries, the frame
+//! length and the time. The simulator reports events as they happen, but the kernel engine derives
+//! them from captures and finds a drop only later. The results must therefore not depend on the
+//! order of the calls. For example, the integral of the backlog is computed as the sum over packets
+//! of length times time in the queue.
 //!
-//! The number in a packet identifies its flow, or its connection of a traffic source. Counters
-//! belong to the number's owner: the flow or source.
+//! The number identifies the packet's flow, or the connection of a traffic source. Counters belong
+//! to the number's owner: the flow or source.
 
 use std::sync::Arc;
 

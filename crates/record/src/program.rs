@@ -79,7 +79,7 @@ pub struct ProgramOutcome {
     /// [`MAX_TUPLES`], the last entry sums up all other 5-tuples.
     pub tuples: Vec<TupleOutcome>,
     /// How the sender's program and the receiver's program ended. `None` if the program was still
-    /// running, or if the side runs no program.
+    /// running, or if that host runs no program.
     pub ends: [Option<Ended>; 2],
     /// Numbers from the program's output files, by name. The scenario selects these numbers. `None`
     /// if a number was not found.

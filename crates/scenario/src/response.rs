@@ -10,8 +10,8 @@ use tailback_engine::units::Time;
 /// the time to that maximum (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
-/// losses of up to 20 %. Above this loss rate, its sending rate falls with the square of the loss
-/// rate. The number comes from simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss.
+/// losses of up to 20 %. In simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss, BBR kept its
+/// rate up to 15 %. At higher loss rates, its sending rate fell with the square of the loss rate.
 const BBR_KEEPS: f64 = 0.15;
 /// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine its
 /// window.

@@ -1,6 +1,6 @@
 //! Tests changes during a run. A change must have the same effect as the same setting at the start.
-//! A run that is changed from outside must equal a run of the scenario with these changes. No
-//! packet may be unaccounted for.
+//! If a caller makes changes while a run advances, the run must equal a run of the scenario with
+//! these changes as events. No packet may be unaccounted for.
 
 use std::sync::Arc;
 
@@ -135,8 +135,8 @@ fn every_change_at_every_queue_is_the_same_live_and_scheduled() {
     }
 }
 
-/// Returns a value of an option that differs from its default, as written in a file, in the unit of
-/// the default.
+/// Returns a value that differs from the option's default (`now`), as a scenario file writes it.
+/// The value has the unit of the default.
 fn other(opt: &Opt, now: Option<&Value>) -> String {
     match (opt.kind, now) {
         (Kind::Bool, Some(Value::Bool(now))) => (!now).to_string(),
@@ -299,8 +299,8 @@ fn a_rate_that_changes_equals_steps_of_the_rate() {
             }
             let queue = format!("queue = \"{}\"\n{more}", entry.name);
             let mut rates = vec![("500001us", "2Mbit"), ("1200ms", "30Mbit")];
-            // At the end of an outage, Cake may send before a step changes its rate, but not before
-            // an event changes its rate. So test outages only with other queues.
+            // When an outage ends, an event changes Cake's rate before Cake can send. A step of the
+            // link's rate may change it afterwards. So test outages only with other queues.
             if !shapes {
                 rates.insert(1, ("1s", "0bit"));
             }

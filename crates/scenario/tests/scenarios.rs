@@ -629,8 +629,8 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // `--set` of a key inside swept tables changes this key in every table, and the labels of the
-    // tables.
+    // If `--set` sets a key inside swept tables, this key changes in every table. The labels of the
+    // tables change, too.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -1105,7 +1105,7 @@ fn every_key_has_a_path() {
         Some("wred")
     );
 
-    // `--set` accepts each of these paths in a scenario that has the objects in it.
+    // `--set` accepts each of these paths if the scenario has the objects that the path names.
     let text = "duration = \"1s\"\n[bottleneck]\nrate = \"1Mbit\"\nqueue = \"wred\"\n[[flows]]\nname = \"f\"\ncc = \"reno\"\n[[traffic]]\nname = \"f2\"\nkind = \"web\"\n[[programs]]\nname = \"f3\"\nkind = \"ping\"\nsender = { run = [\"x\"] }\nreceiver = { run = [\"x\"] }\nresults = { NAME = { file = \"a\", path = \"b\" } }\n[[assert]]\nmetric = \"jain\"\nmin = 0\n[[events]]\nat = \"1ms\"\nset = { \"bottleneck.rate\" = \"2Mbit\" }\n";
     for key in &paths {
         let path = key

@@ -272,6 +272,6 @@ impl Bottleneck {
     }
 }
 
-/// The length of the run. No harness runs for so long, and it is far below the largest time that
-/// the event calendar supports.
+/// The length of the run. No harness runs for so long. The event calendar supports much larger
+/// times.
 const ENDLESS: Time = Time::from_secs(1 << 30);

@@ -93,8 +93,8 @@ impl Results {
         own / flows.chain(entries).sum::<f64>()
     }
 
-    /// Returns how many packets of a flow, of an entry's endpoints, or of other traffic all links
-    /// marked with CE.
+    /// Returns how many packets of a flow, an entry's endpoints or other traffic were marked CE,
+    /// summed over all links.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -103,8 +103,8 @@ impl Results {
         self.counts(name).marks()
     }
 
-    /// Returns how many packets of a flow, of an entry's endpoints, or of other traffic all links
-    /// dropped.
+    /// Returns how many packets of a flow, an entry's endpoints or other traffic were dropped,
+    /// summed over all links.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -236,8 +236,8 @@ impl Results {
         self.pcapng.as_deref()
     }
 
-    /// Returns the number of packets in the capture, and of packets that exceeded its size limit.
-    /// Returns `None` if the simulation captured nothing.
+    /// Returns how many packets the capture contains, and how many it omits because of its size
+    /// limit. Returns `None` if the simulation captured nothing.
     pub fn captured(&self) -> Option<PacketCount> {
         self.outcome.packets
     }

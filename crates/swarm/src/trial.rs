@@ -55,7 +55,7 @@ pub struct Limits {
     /// numbers.
     pub twice: bool,
     /// If a run takes longer than this, the trial reports that the run does not end. Even a busy
-    /// machine needs less time for this many events.
+    /// machine processes `events` events in less time.
     pub patience: Duration,
 }
 

@@ -1,7 +1,7 @@
 //! The functions that the page calls. Their names begin with `lab_`. Other names could clash with
 //! names in C libraries when the tests run natively.
 //!
-//! After a panic, the page must load a new instance. `lab_answer` then returns the panic's message.
+//! After a panic, `lab_answer` returns the panic's message. The page must then load a new instance.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 

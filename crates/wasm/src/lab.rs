@@ -69,8 +69,8 @@ impl Run {
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        // Do not find these events by their times. An event that an earlier change has added for
-        // the current time has not been applied yet.
+        // Do not find these events by their times: an event at the current time may not have been
+        // applied yet, if an earlier change has added it.
         let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
@@ -116,7 +116,7 @@ struct Done {
 
 /// The samples of each series.
 struct Rows {
-    /// Time, ns, and value of the samples, sorted by series.
+    /// Time (in ns) and value of each sample, sorted by series.
     samples: Vec<(u64, f64)>,
     /// The position in `samples` at which each series begins, and the end of the last series.
     begins: Vec<usize>,

@@ -49,8 +49,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments for the loss and the delay in a trace of conditions, which also sets the
-/// link's rate.
+/// Returns the impairments for a trace of path conditions. Such a trace sets not only the link's
+/// rate, but also its loss and delay.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();

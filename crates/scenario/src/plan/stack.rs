@@ -20,7 +20,7 @@ pub(super) fn stack_of(
     read(reader, &item.node, "tcp", base, bdp)
 }
 
-/// Reads the TCP stack in a table, with the values of `base` for missing keys.
+/// Reads TCP settings from a table, with the values of `base` for missing keys.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     node: &Node,

@@ -1,4 +1,4 @@
-//! Parses text to a tree. Every node stores its position in the text, so that errors can point at
+//! Parses text into a tree. Every node stores its position in the text, so that errors can point at
 //! it.
 
 mod path;

@@ -83,7 +83,7 @@ impl Path {
     }
 }
 
-/// Returns the span of a part of a text that is at `span`.
+/// Returns the span of a part of a text. `span` is the span of the whole text.
 fn part(span: Span, start: usize, end: usize) -> Span {
     let at = span.start as usize;
     Span::new(span.source, at + start..at + end)

@@ -6,7 +6,7 @@ use toml::{Table, Value};
 
 use crate::draw::Draw;
 
-/// Probabilities that set how often options are set and how extreme their values are.
+/// Probabilities that determine how often options are set and how extreme their values are.
 #[derive(Clone, Copy)]
 pub struct Taste {
     /// Probability that an option is set.
@@ -49,7 +49,7 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
 }
 
 /// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. If a queue's
-/// timer fires more often, a run spends nearly all its time on this timer.
+/// timer had a much shorter period, a run would spend nearly all its time on this timer.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);

@@ -1,5 +1,5 @@
 //! Maps names of flows, links and classes to their results. With these maps, two runs can be
-//! compared although the entries of their scenarios have different orders.
+//! compared even if their scenarios list the entries in different orders.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;

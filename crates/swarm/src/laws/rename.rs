@@ -156,7 +156,7 @@ fn others(
     Ok(())
 }
 
-/// Draws a name. Names with the same letter are sorted by their numbers.
+/// Draws a name. In a sorted list, names with the same letter are in the order of their numbers.
 fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     let fits: Vec<char> = "abcxyzABC0189_-+é".chars().collect();
     let rest = (0..draw.below(20)).map(|_| *draw.pick(&fits));

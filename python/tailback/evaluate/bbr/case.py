@@ -44,8 +44,7 @@ def passed(ok: bool) -> SectionVerdict:
 
 
 def missed(measure: str, note: str) -> Finding:
-    """Return the result `undecided`, for a run in which the situation that the case tests did not
-    occur."""
+    """Return the result `undecided`, for a run that never reached the situation of the case."""
     return Finding("undecided", measure, None, None, note)
 
 
