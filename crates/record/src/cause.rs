@@ -35,7 +35,7 @@ macro_rules! causes {
                 }
             }
 
-            /// Returns whether the cause drops or marks the packet.
+            /// Returns what the cause does to the packet.
             pub const fn effect(self) -> Effect {
                 match self {
                     $(Cause::$variant => Effect::$effect,)*
@@ -51,7 +51,7 @@ causes! {
     Overflow = "overflow", Drop;
     /// Dropped by the queue's algorithm.
     Aqm = "aqm", Drop;
-    /// Dropped with BLUE's probability, in Cobalt.
+    /// Dropped at random by BLUE, a part of Cobalt.
     Blue = "blue", Drop;
     /// Dropped by the overload protection of DualPI2 or PI2.
     Overload = "overload", Drop;

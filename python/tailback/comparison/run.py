@@ -128,7 +128,7 @@ def load_one(
     seeds: int | None,
     plugins: Sequence[Path | str] = (),
 ) -> _native.Scenario:
-    """Load the scenario with the values that the variant replaces, including `kernel`."""
+    """Load the scenario with the values that the variant sets, including `kernel`."""
     try:
         values = list(variant.sets.items())
         if variant.kernel is not None:

@@ -42,8 +42,9 @@ def difference_text(difference: Difference | None) -> str:
 
 
 def _of(difference: Difference) -> str:
-    """If some seeds are missing, return as text how many seeds contribute to a difference.
-    Otherwise, return an empty text.
+    """Return how many seeds contribute to a difference, such as " (3 of 5)".
+
+    If no seed is missing, return an empty text.
     """
     runs = getattr(difference, "runs", None)
     return f" ({difference.n} of {runs})" if runs is not None and difference.n < runs else ""

@@ -5,7 +5,7 @@
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
 
-/// Marks a flow or source that has no class or no samples.
+/// The index for 'no class' or 'no samples'.
 const NONE: u32 = u32::MAX;
 
 /// Where the packets of a flow or source are counted: the indices of its class and of its samples.
@@ -34,8 +34,9 @@ struct Cuts {
     interval_ns: u64,
     /// Number of complete intervals.
     count: usize,
-    /// Index of the interval of the last event, and its start in ns.
+    /// Index of the interval that contains the last event.
     last: usize,
+    /// Start of that interval, in ns.
     last_ns: u64,
 }
 

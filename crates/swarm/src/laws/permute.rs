@@ -7,11 +7,11 @@
 //!   by the order of the file. This invariant therefore moves starts and round-trip times by some
 //!   nanoseconds. Events may still coincide by chance, so the check tries several random sets of
 //!   times, some with host jitter, before it reports a difference. The invariant does not apply to
-//!   scenarios in which events coincide repeatedly. Flows on one host, and all flows with
-//!   `timer_phase`, share the ticks of their timers. After a pause, all flows with this pause
-//!   resume at the same moment. An impairment that holds packets releases several packets at once.
-//!   Packets of a link above 10 Gbit/s are only a few nanoseconds apart. Many flows that start
-//!   within a short round-trip time also start only a few nanoseconds apart.
+//!   scenarios in which events coincide repeatedly. There are several such cases. Flows on one
+//!   host, and all flows with `timer_phase`, share the ticks of their timers. After a pause, all
+//!   flows with this pause resume at the same moment. An impairment that holds packets releases
+//!   several packets at once. Packets of a link above 10 Gbit/s are only a few nanoseconds apart.
+//!   Many flows that start within a short round-trip time also start only a few nanoseconds apart.
 //! - The queue that `fq`, `fq_codel`, `fq_pie` and `cake` choose for a flow. Linux hashes addresses
 //!   and ports, but the simulator computes the hash from the seed and the flow's number. If the
 //!   order of flows changes, different flows share a queue. If several queues are the longest,

@@ -15,8 +15,12 @@ NEW = 2
 
 
 def samples(trace: StateTrace) -> list[float]:
-    """Return for each ACK the number of acknowledged segments, minus the number expected from the
-    rate. BBR keeps a maximum of these values over several rounds, but this function does not.
+    """Return for each ACK how many more segments were acknowledged than BBR's bandwidth estimate
+    predicts.
+
+    Both numbers count from the start of an aggregation epoch. A new epoch begins when ACKs fall
+    behind the prediction. The values are at most the window. BBR keeps a maximum of these values
+    over several rounds, but this function does not.
     """
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0
