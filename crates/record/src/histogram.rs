@@ -541,7 +541,7 @@ mod tests {
         let mut random = 1_u64;
         for step in 0..200_000_u64 {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-            // Half of the values are in one bucket, whose power of two changes now and then.
+            // Half of the values are equal, and so in one bucket. Now and then, this value doubles.
             let value = match random >> 63 {
                 0 => 3 << (10 + step / 5_000),
                 _ => (random << 1) >> (step / 20_000 * 6),

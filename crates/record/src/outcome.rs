@@ -40,9 +40,9 @@ pub struct Outcome {
     pub events: u64,
     /// Packet counts of the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// True if packets were not captured. In that case, RTTs, delays, backlogs, and drops and marks
-    /// by flow and cause are missing, because they are computed from packets. Drops and marks of
-    /// links are then only in [`LinkOutcome::totals`].
+    /// True if packets were not captured. In that case, everything that is computed from packets is
+    /// missing: RTTs, delays, backlogs, and the numbers of drops and marks for each flow and cause.
+    /// Drops and marks of links are then only in [`LinkOutcome::totals`].
     pub unwatched: bool,
 }
 

@@ -34,7 +34,7 @@ fn schedule(kind: &str, period: u64, count: u64) -> String {
 
 const MARKED: &str = "ecn = true";
 
-/// Number of frames of 1514 bytes that 10 Gbit/s carry in a second.
+/// Number of frames of 1514 bytes that a link of 10 Gbit/s carries in a second.
 const CARRIED: u64 = 825_627;
 
 #[test]

@@ -116,8 +116,8 @@ impl Simulation {
         Ok(self)
     }
 
-    /// Captures packets ([`Results::pcapng`]). Without this call, a simulation captures nothing,
-    /// unless the scenario has `packets = true` in `[record]`. Then it captures all packets.
+    /// Captures packets ([`Results::pcapng`]). Without this call, a simulation captures all packets
+    /// if the scenario has `packets = true` in `[record]`, and otherwise none.
     ///
     /// # Errors
     /// If a name in `capture` does not exist.
