@@ -138,3 +138,35 @@ def test_figure_10_stands_beside_the_simulator(tmp_path: Path) -> None:
     page = (done.report_dir / "index.html").read_text(encoding="utf-8")
     assert "Linux beside the simulator" in page
     assert "tcp_dctcp_2014" in page
+
+
+OVERFLOW = """
+duration = "10s"
+
+[bottleneck]
+rate  = "50Mbit"
+queue = { aqm = "fq_codel", limit = "40p", target = "1ms" }
+
+[path]
+rtt = "5ms"
+
+[[flows]]
+cc  = "dctcp"
+ecn = true
+"""
+
+
+def test_fq_codel_marks_little_after_an_early_overflow(tmp_path: Path) -> None:
+    """Slow start overflows the queue before CoDel's first dropping phase. If this phase did not
+    start from a count of 1, CoDel would mark every packet above the target."""
+    marks = []
+    for engine in ("sim", "kernel"):
+        [run] = tb.run(OVERFLOW, engine=engine, out=tmp_path / engine)
+        flow = run.summary["flows"][0]
+        assert flow["drops"] > 0
+        assert flow["srtt_ms_mean"] > 10
+        marks.append(flow["marks"])
+    sim, kernel = marks
+    assert kernel == pytest.approx(sim, rel=0.02)
+    # About 40,000 packets leave.
+    assert sim < 6_000

@@ -36,6 +36,11 @@ use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 /// effects of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
+/// The guest's uptime at the start of the run, at least, in ns. CoDel compares times with 0 before
+/// its first dropping phase, and takes 0 for a recent time if the machine has just started. Waiting
+/// costs nothing in virtual time. In real time, a run does not wait.
+const UPTIME_NS: u64 = 10_000_000_000;
+
 /// Length of a jiffy, in ns (HZ 1000).
 const JIFFY_NS: u64 = 1_000_000;
 
@@ -116,9 +121,13 @@ impl Runner<'_> {
         };
         self.programs.prepare(&with)?;
         let now = sys::monotonic_ns();
-        let mut origin_ns = now + SETTLE_NS;
+        let settle_ns = match self.clock.virtual_time {
+            true => SETTLE_NS.max(UPTIME_NS.saturating_sub(now)),
+            false => SETTLE_NS,
+        };
+        let mut origin_ns = now + settle_ns;
         if let Some(jiffies) = jiffies() {
-            let then = jiffies + SETTLE_NS / JIFFY_NS;
+            let then = jiffies + settle_ns / JIFFY_NS;
             let wait = then.next_multiple_of(START_JIFFIES) - jiffies;
             origin_ns = (now / JIFFY_NS + wait) * JIFFY_NS;
         }

@@ -113,6 +113,7 @@ pub struct Vars {
     /// When the sojourn time will have been above the target for one interval, in ticks. `None`
     /// while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
+    /// When the next drop is due, in ticks. It is 0 until the first dropping phase.
     pub(super) drop_next: u64,
     /// Sojourn time of the packet that was examined last, in ticks.
     pub(super) ldelay: u64,
@@ -270,7 +271,13 @@ impl Vars {
         // intervals ago, start from the number of drops and marks that the last phase added to its
         // count.
         let added = self.count.wrapping_sub(self.lastcount);
-        let recent = now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
+        //
+        // A queue that has had no phase yet starts from 1. Linux decides this by its uptime. A
+        // queue of FQ-CoDel reaches this point with a count above 1 if its flow has overflowed
+        // before. If Linux took that count, 1/sqrt(count) would stay 0, and CoDel would mark every
+        // packet above the target.
+        let earlier = self.drop_next > 0;
+        let recent = earlier && now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
             self.count = added;
             self.newton_step();

@@ -84,6 +84,27 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
 }
 
 #[test]
+fn the_first_phase_after_an_overflow_starts_from_one() {
+    // The flow overflows before its sojourn time has been above the target for an interval.
+    let mut bench = Bench::new(&[("limit", Value::Packets(100))]);
+    bench.put(0, 0, 1514, 101, Ecn::Ect0);
+    assert_eq!(bench.count(0, Cause::Overflow), 51);
+    let flow = bench.queue.fair.flow_of(&Packet::new(0, 1514, Ecn::Ect0));
+    assert_eq!(bench.queue.fair.flow(flow).0.gauges(), [51.0, 0.0]);
+    // From then on, the sojourn time is at least 50 ms. One packet leaves in each ms.
+    for ms in 0..1_100 {
+        bench.get((50 + ms) * MS);
+        bench.put(ms * MS, 0, 1514, 1, Ecn::Ect0);
+    }
+    // The first mark comes after one interval. The time from mark n to the next is 100 ms divided
+    // by sqrt(n). The remaining second has room for 32 of these times.
+    let marks = bench.count(0, Cause::Mark);
+    assert!((31..=35).contains(&marks), "{marks}");
+    let gauges = bench.queue.fair.flow(flow).0.gauges();
+    assert_eq!(gauges, [marks as f64, 1.0]);
+}
+
+#[test]
 fn memory_counts_more_than_the_frames() {
     let limit = 10 * (1514 + fair::FRAME_MEMORY);
     let mut bench = Bench::new(&[
