@@ -102,7 +102,7 @@ def report(entries: Sequence[CcafctEntry], run_facts: Facts, *, quick: bool) -> 
 
 def page(entries: Sequence[CcafctEntry], made: Facts) -> Page:
     """Return the documentation page."""
-    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"tailback repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 

@@ -107,7 +107,7 @@ def report(entries: Sequence[ImcEntry], run_facts: Facts, *, quick: bool) -> Rep
 
 def page(entries: Sequence[ImcEntry], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"tailback repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *basis(made)], made)
 
 

@@ -130,7 +130,7 @@ def report(
 
 def page(entries: Sequence[L4sEntry], extra: Sequence[Section], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
+    lead = f"tailback repeats experiments of {SOURCE}. {LEAD}\n\n{BLIND}"
     return Page(TITLE, lead, [*sections(entries, made), *extra, *basis(made)], made)
 
 

@@ -115,7 +115,7 @@ def report(
 
 def page(entries: Sequence[PamEntry], extra: Sequence[Section], made: Facts) -> Page:
     """Return the experiment's page for docs/evidence."""
-    lead = f"This page repeats experiments of {SOURCE}. {LEAD}\n\n{HELD_OUT}"
+    lead = f"tailback repeats experiments of {SOURCE}. {LEAD}\n\n{HELD_OUT}"
     shown = [*sections(entries, made), *extra, *basis(made), *every_row(entries)]
     return Page(TITLE, lead, shown, made)
 
