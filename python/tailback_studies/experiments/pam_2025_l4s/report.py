@@ -40,7 +40,7 @@ HELD_OUT = (
     "other assumptions about the set-up. After the comparison, we changed three parts of the "
     "set-up. Each change follows from sources, and not from results. Prague now has the version "
     "that the sources show, BBR sends the bursts of Linux's TCP, and Prague's receiver sends "
-    "immediate ACKs like the L4S team's Linux 5.15. "
+    "immediate ACKs like the L4S team's Linux 5.15. Later we corrected tailback's CoDel. "
     "The other half of the publication's 765 rows is not part of tailback. tailback runs these "
     "rows too, without a published value to compare with."
 )
