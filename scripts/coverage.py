@@ -2,9 +2,9 @@
 
     python3 scripts/coverage.py [--lines]
 
-Runs the Rust tests with LLVM's counters of coverage (`-C instrument-coverage`). Branch coverage
-needs the option `-Z coverage-options=branch`, which stable Rust accepts if RUSTC_BOOTSTRAP is set.
-The script needs llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's
+Runs the Rust tests with LLVM's coverage counters (`-C instrument-coverage`). Branch coverage needs
+the option `-Z coverage-options=branch`, which stable Rust accepts if RUSTC_BOOTSTRAP is set. The
+script needs llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's
 component, from PATH, or from Debian packages, which it unpacks into target/llvm. `--lines` also
 prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
 line, column and the value that the condition never had.

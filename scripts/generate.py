@@ -1,7 +1,8 @@
 """Writes the pages that do not need a kernel. They are the reference, the page of each published
 experiment, docs/evidence/trust.md and the league.
 
-With `--check`, it only prints outdated pages, and pages with numbers without a source (`prose`)."""
+With `--check`, it only prints which pages are outdated, and which state numbers without their
+source (see `pages.prose`)."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # Round to 100 kbit/s, because this file is part of the laboratory, which should be small.
+        # Round to 100 kbit/s to keep this file small, because the laboratory contains it.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')

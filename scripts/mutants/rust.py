@@ -70,7 +70,8 @@ class Program:
 
 
 def mutants(name: str) -> tuple[list[Mutant], int]:
-    """Return the mutants of a module that can be switched, and the number of its other mutants.
+    """Return the mutants of a module that an environment variable can enable, and the number of
+    its other mutants.
 
     Mutants of `Debug` are left out, because only developers read its text.
     """

@@ -57,13 +57,13 @@ Exhibit = dict[str, Any]
 
 
 def flows(prefix: str, field: str, how: str = "sum", **more: str | float) -> Measure:
-    """Return where the summary has a field of a group of flows. `how` is "sum" or "first"."""
+    """Return the place of a field of a group of flows in the summary. `how` is "sum" or "first"."""
     return {"list": "flows", "item": prefix, "field": field, "how": how, **more}
 
 
 def queue(name: str, field: str, factor: float = 1.0) -> Measure:
-    """Return where the summary has a field of a queue, and the factor that converts the field to
-    the published unit."""
+    """Return the place of a field of a queue in the summary, and the factor that converts the
+    field to the published unit."""
     return {"list": "queues", "item": name, "field": field, "how": "sum", "factor": factor}
 
 
@@ -348,8 +348,9 @@ def dualpi2() -> Iterator[Exhibit]:
 
 
 def ccafct() -> Iterator[Exhibit]:
-    """Yield the completion times beside each competitor, after a row alone. A run's summary does
-    not contain the publication's statistics.
+    """Yield an exhibit of completion times for each competitor, and one without a competitor.
+
+    A run's summary does not contain the publication's statistics.
     """
     from tailback_studies.experiments.ccafct_2020 import layout, points
 
@@ -374,7 +375,8 @@ def ccafct() -> Iterator[Exhibit]:
 
 
 def _drawn(made: dict[str, Any]) -> dict[str, Any]:
-    """Draw the requests instead of listing them, so that the page stays small."""
+    """Let the engine draw the requests at random instead of listing them, so that the page
+    stays small."""
     for source in made["traffic"]:
         length = sum(float(gap.removesuffix("ns")) for gap in source.pop("gaps")) / 1e9
         del source["lengths"]

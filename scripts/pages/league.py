@@ -104,7 +104,8 @@ class Row:
 
     @cached_property
     def section(self) -> SectionResult:
-        """The section as an object of `tailback evaluate`, which has no verdict *not run*."""
+        """The section as an object of `tailback evaluate`. That command has no verdict *not
+        run*."""
         verdict = "not observable" if self.verdict == NOT_RUN else self.verdict
         return SectionResult.from_dict({**self.data, "verdict": verdict})
 

@@ -88,7 +88,8 @@ class Measure:
     @property
     def own_noise(self) -> float | None:
         """The relative difference between two means on the kernel: one over the first half of the
-        seeds, and one over the second half. The difference is scaled to a mean over all seeds.
+        seeds, and one over the second half. The difference is reduced to the size that is expected
+        between two means over all seeds.
         """
         half = len(self.kernel) // 2
         if not half:

@@ -110,7 +110,7 @@ COUPLED = (
     ("cubic",) * 5 + ("dctcp",) * 5,
 )
 
-# Accurate ECN, for senders that respond to each mark or once per round trip.
+# Turns on the feedback of Accurate ECN, with which a receiver reports the number of marks.
 COUNTED: Mapping[str, object] = {"tcp.ecn_feedback": "accecn"}
 BBR = (("bbr",), ("cubic", "bbr"))
 # Short connections, alone and in competition with a long flow.

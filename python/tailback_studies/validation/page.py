@@ -160,7 +160,8 @@ def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md and the folder of its figures. If only some queues were run, the page is
     validation-NAME.md, where NAME is their group or the first queue."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
-    # Read the revision first, because git reports changed files once a file has been written.
+    # Read the revision before any file is written. A written file would make git report that the
+    # revision has changed files.
     text = page(validation).text(command(validation), cpu_s)
     built = report(validation)
     name = "-".join(["validation", *named(_queues(validation))[:1]])

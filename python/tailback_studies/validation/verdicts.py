@@ -1,7 +1,8 @@
 """Defines the goals for the agreement of the engines, and decides whether they hold.
 
-A goal holds if enough scenarios are within its limit. A second count also includes scenarios whose
-error is at most as large as their noise. Estimating the noise needs five seeds.
+A goal holds if enough scenarios are within its limit. The page also states how many scenarios are
+within the limit or have an error at most as large as their noise. Estimating the noise needs five
+seeds.
 """
 
 from __future__ import annotations
@@ -204,7 +205,7 @@ class Miss:
 
     @property
     def inside_noise(self) -> bool:
-        """Whether every error of the scenario beyond the limit is within noise."""
+        """Whether noise explains all errors of the scenario that exceed the limit."""
         return not self.limit.missed(self.cell)
 
     def to_dict(self) -> dict[str, Any]:
