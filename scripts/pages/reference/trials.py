@@ -74,11 +74,11 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         nowhere = False
         yield (
             f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
-            f"and compares the results. Each row of the table is a group of scenarios. `{name}` is "
-            "part of the group, but the numbers count all scenarios of the group, including those "
-            "without it. The column *scenarios* shows how many scenarios the group has. Each of "
-            "the other columns shows, for one quantity, in how many scenarios the two engines "
-            "differ by at most the limit for this quantity.\n"
+            f"and compares the results. Each row of the table is a group of scenarios. Each group "
+            f"has scenarios with `{name}`, but the numbers count all scenarios of the group, "
+            f"including those without `{name}`. The column *scenarios* shows how many scenarios "
+            "the group has. Each of the other columns shows, for one quantity, in how many scenarios "
+            "the two engines differ by at most the limit for this quantity.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
