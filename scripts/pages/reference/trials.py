@@ -77,8 +77,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"and compares the results. Each row of the table is a group of scenarios. Each group "
             f"has scenarios with `{name}`, but the numbers count all scenarios of the group, "
             f"including those without `{name}`. The column *scenarios* shows how many scenarios "
-            "the group has. Each of the other columns shows, for one quantity, in how many scenarios "
-            "the two engines differ by at most the limit for this quantity.\n"
+            "the group has. Each of the other columns shows, for one quantity, in how many "
+            "scenarios the two engines differ by at most the limit for this quantity.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
