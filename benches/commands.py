@@ -151,23 +151,24 @@ def sweep(folder: Path, _args: argparse.Namespace) -> None:
 
 
 def store(folder: Path, args: argparse.Namespace) -> None:
-    """Print the cost of commands on stores of several sizes."""
+    """Print the cost of commands on stores of several sizes. All stores are deleted at the end,
+    because after a deletion ext4 needs more CPU time to create files."""
+    if sum(args.runs) * DISK_B > shutil.disk_usage(folder).free / 2:
+        raise SystemExit(f"{sum(args.runs):,} runs need {sum(args.runs) * DISK_B / 1e9:.0f} GB")
     print("| runs in the store | command | CPU s | wall s | peak, MB |\n|--:|---|--:|--:|--:|")
-    for runs in args.runs:
-        if runs * DISK_B > shutil.disk_usage(folder).free / 2:
-            raise SystemExit(f"{runs:,} runs need {runs * DISK_B / 1e9:.0f} GB of disk")
-        root = folder / str(runs)
-        root.mkdir()
-        for name, used in of_store(runs, root):
-            print(
-                f"| {runs:,} | {name} | {used.cpu_s:.1f} | {used.wall_s:.1f}"
-                f" | {used.peak_mb:.0f} |",
-                flush=True,
-            )
+    for steps in (reading, deleting):
+        for runs in args.runs:
+            for name, used in steps(runs, folder / str(runs)):
+                print(
+                    f"| {runs:,} | {name} | {used.cpu_s:.1f} | {used.wall_s:.1f}"
+                    f" | {used.peak_mb:.0f} |",
+                    flush=True,
+                )
 
 
-def of_store(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
-    """Yield each command with its usage. The last command deletes the store."""
+def reading(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
+    """Fill a store. Yield each command that reads the store, with its usage."""
+    root.mkdir()
     sweeps = [
         short_runs(root, number, min(MAX_SWEEP, runs - begin))
         for number, begin in enumerate(range(0, runs, MAX_SWEEP))
@@ -180,11 +181,17 @@ def of_store(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
     for file in sweeps[:-1]:
         command("run", file.name, cwd=root)
     last = ("run", sweeps[-1].name)
-    own = f"`tailback run`, {min(runs, MAX_SWEEP):,} stored runs"
+    size = runs - MAX_SWEEP * (len(sweeps) - 1)
+    own = f"`tailback run`, {size:,} stored runs"
     yield own, command(*last, cwd=root)
     yield f"{own}, again", command(*last, cwd=root)
+    yield f"`tailback report`, {size:,} runs", command("report", "latest", cwd=root)
     yield "`tailback results list`", command("results", "list", cwd=root)
     yield "`tailback results prune`, nothing to delete", command("results", "prune", cwd=root)
+
+
+def deleting(_runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
+    """Delete a store. Yield the command that does so, with its usage."""
     yield (
         "`tailback results prune --older-than 0`, deletes everything",
         command("results", "prune", "--older-than", "0", cwd=root),
