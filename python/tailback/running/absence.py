@@ -14,7 +14,7 @@ from tailback.running import engines
 
 
 def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
-    """Return the values, by path, with which a flow or source sends nothing.
+    """Return the overrides, by path, that keep a flow or source from sending.
 
     Raises `InputError` if the scenario has no such flow or source.
     """
@@ -23,7 +23,7 @@ def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # A stop must be later than the start, so use 1 ns, in which nothing is sent.
+    # A stop must be later than the start, so stop after 1 ns. Nothing is sent in this time.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 

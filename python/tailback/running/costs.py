@@ -45,7 +45,7 @@ class Cost:
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:
-    """Each run is a tuple of packets, engine and memory in bytes."""
+    """Return the total cost of runs. Each run is a tuple of packets, engine and memory in bytes."""
     estimates = list(runs)
     return Cost(
         len(estimates),

@@ -379,8 +379,8 @@ _LOOP = f"look for a loop that never ends ({pool.VARIABLE}=SECONDS waits longer)
 def _index(
     scenario: _native.Scenario, absent: Mapping[str, _native.Scenario] = MappingProxyType({})
 ) -> layout.Index:
-    """Return the index of a scenario's sweep. `absent` has the scenario without each competitor, by
-    the competitor's name."""
+    """Return the index of a scenario's sweep. `absent` maps the name of each
+    competitor to the scenario without it."""
     return layout.Index(
         id=scenario.id,
         title=scenario.title,

@@ -43,7 +43,8 @@ class Pool(Generic[T]):
             self._start()
 
     def _start(self) -> None:
-        # At exit, the interpreter would wait for the threads of a `ThreadPoolExecutor`.
+        # Use daemon threads, because the interpreter would wait at exit for the threads of a
+        # `ThreadPoolExecutor`.
         name = f"run_{len(self._at)}"
         thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._at[thread] = None

@@ -1,8 +1,8 @@
 """Executes runs on a worker of a cluster. Each thread executes one run at a time in a temporary
 folder.
 
-The client refers to functions by name. A worker without tailback, or with another version, is
-therefore detected before it runs anything.
+The client sends the names of functions, not their code. A worker without tailback, or with another
+version, is therefore detected before it runs anything.
 """
 
 from __future__ import annotations

@@ -61,8 +61,8 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """JSON that describes what this kernel supports. It also describes what the other kernels
-        that a scenario may name support.
+        """JSON that describes what this kernel supports. Under `others`, it also
+        describes the other kernels that a scenario may name.
 
         The Rust code that plans the guest's set-up reads this JSON.
         """
@@ -129,8 +129,8 @@ class Kernel:
     def load(self, read: Callable[[Mapping[str, Any]], Scenario]) -> Scenario:
         """Read a scenario, and reject what Linux or this guest kernel does not support.
 
-        The engine's version covers the kernel that a sweep point names, and the user's modules that
-        its sweep points use.
+        The engine has one version for each kernel that sweep points name. The version identifies
+        the kernel, and the user's modules and the programs of these sweep points.
         """
         identity = {"engine": self.name, "engine_version": self.version}
         scenario = read({**identity, "kit": self.has})
