@@ -21,7 +21,16 @@ def test_the_cost_of_runs() -> None:
     found = costs.total([(1_234_000, Engine(), 5), (2_000_000, Engine(), 7_000_000)])
     assert (found.runs, found.packets, found.cpu_s, found.memory) == (2, 3_234_000, 3234, 7_000_000)
     assert found.text() == (
-        "2 runs: about 3.2 million packets, 54 min of CPU time, 7 MB of memory a run"
+        "2 runs: about 3.2 million packets, 54 min of CPU time in total (on average 27 min a run), "
+        "at most 7 MB of memory a run"
+    )
+    short = costs.total([(400, Engine(), 5), (500, Engine(), 5)])
+    assert short.text() == (
+        "2 runs: about 900 packets, less than 1 s of CPU time in total, at most 5 B of memory "
+        "a run"
+    )
+    assert costs.total([(400, Engine(), 5)]).text() == (
+        "1 run: about 400 packets, less than 1 s of CPU time, 5 B of memory"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -241,6 +241,16 @@ impl Scenario {
         &self.inner.source.sweep
     }
 
+    /// The swept keys that overrides replaced by one value: the index of the override, the key and
+    /// the number of values in the sweep.
+    #[getter]
+    fn replaced(&self) -> Vec<(usize, String, usize)> {
+        let replaced = self.inner.source.replaced.iter();
+        replaced
+            .map(|one| (one.set, one.key.clone(), one.values))
+            .collect()
+    }
+
     /// Whether any sweep point runs programs.
     #[getter]
     fn runs_programs(&self) -> bool {

@@ -43,4 +43,4 @@ pub use load::{MAX_FILE, load, load_request, load_with, named_plugins};
 pub use memory::{check_memory, estimate_memory};
 pub use read::{Diagnostic, Place};
 pub use request::{FileLoader, Found, Judge, Loader, Override, Request};
-pub use scenario::{Axis, Param, Point, Scenario, Source};
+pub use scenario::{Axis, Param, Point, ReplacedSweep, Scenario, Source};

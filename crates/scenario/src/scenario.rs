@@ -48,6 +48,19 @@ pub struct Source {
     pub files: Vec<String>,
     /// `[sweep]` after overrides, as JSON in file order, or `{}` without a sweep.
     pub sweep: String,
+    /// The keys of `[sweep]` that overrides replaced by one value.
+    pub replaced: Vec<ReplacedSweep>,
+}
+
+/// A swept key that an override replaced by one value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplacedSweep {
+    /// Index of the override in [`Source::overrides`].
+    pub set: usize,
+    /// The key as `[sweep]` names it.
+    pub key: String,
+    /// Number of values that the sweep lists.
+    pub values: usize,
 }
 
 impl Scenario {

@@ -2159,3 +2159,110 @@ fn applications() {
         ),
     );
 }
+
+/// Tests that messages name tailback's key or name for words of the field.
+#[test]
+fn words_of_the_field() {
+    const BUFFER: &str =
+        "write \"queue.limit\", as in queue = { aqm = \"fifo\", limit = \"100p\" }";
+    let in_bottleneck: [(&str, &str); 12] = [
+        ("buffer = \"100p\"", BUFFER),
+        ("buffer_size = \"100p\"", BUFFER),
+        ("limit = \"100p\"", BUFFER),
+        ("qlen = 100", BUFFER),
+        ("bandwidth = \"1Mbit\"", "write \"rate\""),
+        ("capacity = \"1Mbit\"", "write \"rate\""),
+        ("speed = \"1Mbit\"", "write \"rate\""),
+        ("aqm = \"codel\"", "write \"queue\""),
+        ("qdisc = \"codel\"", "write \"queue\""),
+        ("latency = \"10ms\"", "write \"delay\""),
+        ("loss_rate = 0.01", "write \"loss\""),
+        (
+            "rtt = \"10ms\"",
+            "move \"rtt\" to [path], [[flows]], [[traffic]] or [[programs]]",
+        ),
+    ];
+    let in_path = [
+        (
+            "delay = \"10ms\"",
+            "write \"rtt\", or another of rtt, profile, offloads",
+        ),
+        (
+            "latency = \"10ms\"",
+            "write \"rtt\", or another of rtt, profile, offloads",
+        ),
+        (
+            "owd = \"10ms\"",
+            "write \"rtt\", or another of rtt, profile, offloads",
+        ),
+        (
+            "bandwidth = \"1Mbit\"",
+            "write \"rate\" in [bottleneck], [links.NAME] or [[flows]]",
+        ),
+        (
+            "buffer = \"100p\"",
+            "write \"queue.limit\", as in queue = { aqm = \"fifo\", limit = \"100p\" } in \
+             [bottleneck] or [links.NAME]",
+        ),
+    ];
+    let in_flow = [
+        ("algorithm = \"reno\"", "write \"cc\""),
+        ("congestion_control = \"reno\"", "write \"cc\""),
+        ("cca = \"reno\"", "write \"cc\""),
+        ("size = \"1mb\"", "write \"bytes\""),
+        ("n = 4", "write \"count\""),
+        ("start_time = \"1s\"", "write \"start\""),
+        ("end = \"1s\"", "write \"stop\""),
+        ("iw = 4", "write \"initial_cwnd\" in [tcp]"),
+    ];
+    let at_top = [
+        ("runtime = \"10s\"", "write \"duration\""),
+        ("time = \"10s\"", "write \"duration\""),
+        ("name = \"x\"", "write \"title\""),
+        ("runs = 5", "write \"seeds\" in [sweep]"),
+    ];
+    let tables: [(&str, &[(&str, &str)]); 4] = [
+        ("rate = \"100Mbit\"\n", &in_bottleneck),
+        ("rtt = \"20ms\"\n", &in_path),
+        ("cc = \"reno\"\n", &in_flow),
+        ("duration = \"60s\"\n", &at_top),
+    ];
+    for (after, cases) in tables {
+        for (key, help) in cases {
+            let text = BASE.replace(after, &format!("{after}{key}\n"));
+            check_help(&text, help);
+        }
+    }
+    for word in ["drop-tail", "droptail", "tail-drop", "Tail_Drop", "pfifo"] {
+        let text = BASE.replace(
+            "{ aqm = \"codel\", target = \"5ms\" }",
+            &format!("\"{word}\""),
+        );
+        let help = format!("write \"fifo\", or another of {}", names(aqm::ENTRIES));
+        check_help(&text, &help);
+    }
+    for (word, name) in [
+        ("newreno", "reno"),
+        ("New-Reno", "reno"),
+        ("tcp", "reno"),
+        ("bbrv1", "bbr"),
+        ("bbr1", "bbr"),
+        ("bbrv2", "bbr2"),
+        ("bbrv3", "bbr3"),
+        ("dctcp+", "dctcp"),
+        ("l4s", "prague"),
+        ("tcp-prague", "prague"),
+    ] {
+        let text = BASE.replace("\"cubic\"", &format!("\"{word}\""));
+        let help = format!("write \"{name}\", or another of {}", names(cc::ENTRIES));
+        check_help(&text, &help);
+    }
+}
+
+/// Checks the advice in the first error of a scenario.
+#[track_caller]
+fn check_help(text: &str, expected: &str) {
+    let errors = load(text.as_bytes(), "f.toml", &[], None).err();
+    let help = errors.and_then(|errors| errors[0].help.clone());
+    assert_eq!(help.as_deref(), Some(expected), "{text}");
+}

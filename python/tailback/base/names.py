@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tailback.base.foreign import line
@@ -47,6 +48,9 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
     import difflib
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
+    if not near and (stem := _UNIT.sub("", name)):
+        # A name with another unit, such as completion_ms, means the quantity in tailback's unit.
+        near = [one for one in valid if _UNIT.sub("", one) == stem and one != stem][:1]
     if near:
         return near[0]
     plain: dict[str, str] = {}
@@ -54,6 +58,12 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
         plain.setdefault(_bare(one), one)
     close = difflib.get_close_matches(_bare(name), plain, n=1, cutoff=SIMILAR)
     return plain[close[0]] if close else None
+
+
+_UNIT = re.compile(
+    r"_(ns|us|ms|s|sec|seconds|[kmg]?bit|[kmg]?bps|[kmg]?b|bytes|packets|pkts|percent|pct)$", re.I
+)
+"""Matches the unit at the end of a quantity's name."""
 
 
 def _bare(name: str) -> str:

@@ -11,10 +11,11 @@ import re
 
 import click
 
-from tailback._native import Diagnostic
+from tailback._native import Diagnostic, Scenario
 from tailback.base import names, terminal
-from tailback.base.foreign import shown
+from tailback.base.foreign import line, shown
 from tailback.base.located import Located
+from tailback.base.progress import is_quiet
 
 Problem = Diagnostic | Located | str
 
@@ -75,6 +76,17 @@ def error(problem: Problem) -> None:
 
 def warn(problem: Problem) -> None:
     terminal.err(text_of("warning", problem))
+
+
+def note_replaced_sweeps(scenario: Scenario) -> None:
+    """Print a note for each swept key that `--set` replaces by one value."""
+    if is_quiet():
+        return
+    for index, key, values in scenario.replaced:
+        path, value = scenario.overrides[index]
+        count = "1 value" if values == 1 else f"{values} values"
+        setting = line(f"{path}={value}")
+        terminal.err(f"note: `--set {setting}` replaces the sweep of `{line(key)}` ({count})")
 
 
 def text_of(kind: str, problem: Problem) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import tomllib
 from importlib.resources import files
 
-from tailback.base.names import unknown
+from tailback.base.foreign import line
+from tailback.base.names import nearest, unknown
 from tailback.errors import InputError
 
 _SUFFIX = ".toml"
@@ -16,8 +17,25 @@ def names() -> list[str]:
     return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
 
 
+def command_of(name: str) -> str | None:
+    """Return the command that writes the example or the lesson with this name. Return None if none
+    of them has this name."""
+    from tailback.teaching import lessons
+
+    if name in names():
+        return f"tailback new {name} > {name}.toml"
+    return f"tailback new --lesson {name}" if name in lessons.NAMES else None
+
+
 def text(name: str) -> str:
     if name not in names():
+        from tailback.teaching import lessons
+
+        near = nearest(name, (*names(), *lessons.NAMES))
+        if near in lessons.NAMES:
+            raise InputError(
+                f'example "{line(name)}" does not exist; run: tailback new --lesson {near}'
+            )
         raise InputError(unknown("example", name, names()))
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
 

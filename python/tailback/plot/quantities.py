@@ -115,6 +115,17 @@ def find(
     return found
 
 
+SYNONYMS: Mapping[str, tuple[str, ...]] = {
+    "throughput_mbit": ("goodput", "bandwidth"),
+    "completion_s": ("fct", "flow_completion_time"),
+    "delay_ms": ("queue_delay", "queueing_delay", "qdelay", "sojourn", "sojourn_time"),
+    "drops": ("loss", "loss_rate", "losses", "lost"),
+    "jain": ("fairness", "fairness_index"),
+    "backlog_packets": ("qlen", "queue_length", "queue_size"),
+}
+"""For each quantity, the other words that users write for it."""
+
+
 def unknown(name: str, recorded: Recorded) -> InputError:
     """Return the error for an unknown quantity, with the most similar name."""
     valid = [DELAY.name, RTT.name, *_names(recorded)]
@@ -125,7 +136,8 @@ def unknown(name: str, recorded: Recorded) -> InputError:
         for word in (found.path, found.name)
         if not found.path.endswith(".n")
     ]
-    near = nearest(name, valid)
+    meant = next((word for word, others in SYNONYMS.items() if name.lower() in others), None)
+    near = meant if meant in valid else nearest(name, valid)
     hint = f'; did you mean "{near}"?' if near else "; run: tailback list metrics"
     return InputError(
         f'"{line(name)}" is not a metric, a distribution (delay_ms, rtt_ms) or a series '

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailback import metrics
 from tailback.base.foreign import line
-from tailback.base.names import unknown
+from tailback.base.names import nearest, unknown
 from tailback.errors import InputError, InputErrors
 from tailback.metrics import On, group_of, harm
 from tailback.metrics.base import OfTwoResults
@@ -569,8 +569,27 @@ class _Search:
                 for name in self._wanted(quantity.on)
             )
             where = f" where {wanted}" if wanted else ""
-            self._say(f'nothing has a value of "{line(quantity.name)}"{line(where)}')
+            why = "" if wanted else self._without_values(quantity)
+            self._say(f'nothing has a value of "{line(quantity.name)}"{line(where)}{why}')
         return dimensions.of_parts(PARTS[quantity.on], [dict(one) for one in parts])
+
+    def _without_values(self, quantity: PlotQuantity) -> str:
+        """Return what a metric without any value means, and the most similar metric with values."""
+        if quantity.metric is None:
+            return ""
+        summaries = [member.run.summary for member in self.members]
+        valid = [
+            metric.name
+            for metric in metrics.METRICS
+            if any(
+                metric.value(part) is not None
+                for summary in summaries
+                for _, part in dimensions.parts(summary, metric.on)
+            )
+        ]
+        near = nearest(quantity.name, valid)
+        hint = f'; did you mean "{near}"?' if near is not None else ""
+        return f" ({quantity.metric.doc.rstrip('.')}){hint}"
 
     def _wanted(self, on: On) -> list[str]:
         return [name for name in PARTS[on] if name in self.wanted]

@@ -35,13 +35,15 @@ class Cost:
     """Memory of the largest run, in bytes."""
 
     def text(self) -> str:
-        """The cost as text."""
-        runs = f"{self.runs} run{'s' if self.runs != 1 else ''}"
-        each = " a run" if self.runs != 1 else ""
-        return (
-            f"{runs}: about {_count(self.packets)} packets, {duration_text(self.cpu_s)} of CPU "
-            f"time, {bytes_text(self.memory)} of memory{each}"
-        )
+        """The cost as text: packets and CPU time of all runs together, and memory of one run."""
+        cost = f"about {_count(self.packets)} packets, {duration_text(self.cpu_s)} of CPU time"
+        memory = f"{bytes_text(self.memory)} of memory"
+        if self.runs == 1:
+            return f"1 run: {cost}, {memory}"
+        each = ""
+        if self.cpu_s >= 1:
+            each = f" (on average {duration_text(self.cpu_s / self.runs)} a run)"
+        return f"{self.runs} runs: {cost} in total{each}, at most {memory} a run"
 
 
 def total(runs: Iterable[tuple[int, Estimated, int]]) -> Cost:

@@ -195,8 +195,8 @@ def _meant(path: Path) -> str:
     """If a file with a similar name exists, return a hint that names it."""
     from tailback import examples
 
-    if path.name in examples.names() and path.parent == Path():
-        return f"; run: tailback new {path.name} > {path.name}.toml"
+    if path.parent == Path() and (command := examples.command_of(path.name)) is not None:
+        return f"; run: {command}"
     beside = [other.name for other in path.parent.glob("*.toml")] if path.parent.is_dir() else []
     if near := names.nearest(path.name, beside):
         return f'; did you mean "{foreign.line(path.parent / near)}"?'

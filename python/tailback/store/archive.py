@@ -151,6 +151,7 @@ def find(name: str, root: Path) -> Path:
     """
     if (Path(name) / layout.INDEX).is_file():
         return Path(name)
+    layout.refuse_scenario(name)
     sweeps = {path.parent.name: path.parent for path in layout.sweeps(root)}
     if not sweeps:
         raise InputError(f"{root}: no sweeps are stored here; run a scenario first")

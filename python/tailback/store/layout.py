@@ -98,6 +98,13 @@ def latest_points(root: Path) -> list[PointRef]:
     return list({point.run_id: point for point in read_index(newest).points}.values())
 
 
+def refuse_scenario(name: str) -> None:
+    """Raise `InputError` if this name of a run or sweep is a scenario file."""
+    if name.endswith(".toml") and Path(name).is_file():
+        file = foreign.line(name)
+        raise InputError(f"{file} is a scenario, not a result; run: tailback run {file}")
+
+
 def find_run(name: str, root: Path) -> Path:
     """Find the folder of a run by its path, by its id or the beginning of its id, or by `latest`.
 
@@ -113,6 +120,7 @@ def find_run(name: str, root: Path) -> Path:
         if len(points) <= MOST_NAMED:
             listed = f"expected one of {', '.join(map(named, points))}"
         raise InputError(f"{name}: the latest sweep has {len(points)} runs; {listed}")
+    refuse_scenario(name)
     known = sorted(path.parent.name for path in (root / "runs").glob("[!.]*/manifest.json"))
     begun = [identity for identity in known if name and identity.startswith(name)]
     if len(begun) == 1:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pages import REFERENCE, ROOT
+from tailback import _native
 from tailback._native import registry_json
-from tailback.cli.tables.listing import type_of
+from tailback.cli.tables.listing import connection_keys, type_of
 
 from . import adapters, examples, trials
 from .heads import head
@@ -114,7 +115,8 @@ def _entry(kind: Kind, entry: Entry) -> Iterator[str]:
     yield f"\n## What it is\n\n{file.about}\n"
     if file.deviations and kind.registry != "programs":
         yield f"## Deviations\n\n{file.deviations}\n"
-    yield from _options_of(entry)
+    more = connection_keys(kind.registry, entry, _native)
+    yield from _options_of({**entry, "options": [*entry["options"], *more]})
     if kind.registry == "programs":
         yield from _options_in_simulator(name)
     yield from _example(kind, entry)

@@ -13,8 +13,9 @@
 //! around after 73 minutes. In tailback, the count of a queue's first dropping phase starts from 1.
 //! In Linux this depends on the uptime. The count starts from 1 if the uptime is between 1.6 s and
 //! 36 minutes. For the next 37 minutes, and during the first 1.6 s, Linux treats the first phase
-//! like a phase that follows another one. If CoDel marks a packet that is also above `ce_threshold`, tailback's
-//! counters include this mark only once. The option `sce` is not in Linux (see sce.rs).
+//! like a phase that follows another one. If CoDel marks a packet that is also above
+//! `ce_threshold`, tailback's counters include this mark only once. The option `sce` is not in
+//! Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};

@@ -1,11 +1,36 @@
-//! Finds the table that a misplaced key belongs to.
+//! Finds the table and the name of a key that users write in another table or by another word.
 
 use tailback_engine::keys::{KeyKind, TableDef};
 use tailback_engine::plan::Plan;
 
+use crate::read::synonyms;
+
 /// Returns the advice to move a key from this table to the tables that accept a key of this name.
-/// Returns `None` if no table accepts this name.
+/// Returns `None` if no other table accepts this name.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
+    Some(format!("move \"{name}\" to {}", places(name, from)?))
+}
+
+/// Returns the advice to write another word in the tables that accept it, if users write `name` for
+/// a key that this table does not accept.
+pub(super) fn write_in(name: &str, from: &TableDef) -> Option<String> {
+    synonyms::meant(name).find_map(|meant| match meant {
+        "queue.limit" => Some(format!("{BUFFER} in {}", places("queue", from)?)),
+        _ => Some(format!("write \"{meant}\" in {}", places(meant, from)?)),
+    })
+}
+
+/// Returns the advice to set the limit of the queue, if this table has a queue and `name` is another
+/// word for the size of its buffer.
+pub(super) fn set_buffer(name: &str, table: &TableDef) -> Option<String> {
+    let is_buffer = synonyms::meant(name).any(|meant| meant == "queue.limit");
+    (is_buffer && table.key("queue").is_some()).then(|| BUFFER.to_owned())
+}
+
+const BUFFER: &str = "write \"queue.limit\", as in queue = { aqm = \"fifo\", limit = \"100p\" }";
+
+/// Returns the tables other than `from` that accept a key of this name, as text.
+fn places(name: &str, from: &TableDef) -> Option<String> {
     let mut places: Vec<String> = Vec::new();
     for key in Plan::TABLE.keys {
         let (def, place) = match key.kind {
@@ -26,11 +51,10 @@ pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
         places = vec!["the top of the file".to_owned()];
     }
     let last = places.pop()?;
-    let places = match places.as_slice() {
+    Some(match places.as_slice() {
         [] => last,
         others => format!("{} or {last}", others.join(", ")),
-    };
-    Some(format!("move \"{name}\" to {places}"))
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::elsewhere;
 use super::files::Files;
 use super::in_phase::InPhase;
 use super::trace::Traces;
-use crate::read::{Item, Node, Problem, Span, shorten};
+use crate::read::{Item, Node, Problem, Span, shorten, synonyms};
 use crate::request::{FileLoader, Loader, Request};
 
 /// The size of the unit `bdp` at a position in the file.
@@ -98,10 +98,16 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not accept. Lists the tables that accept this key.
+    /// Reports a key that a table does not accept. Suggests the key that the user probably meant, or
+    /// lists the tables that accept this key.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
-        problem.help = elsewhere::move_to(&item.key, def);
+        // If the key is another word for a key of this table, the advice is to write that key.
+        if synonyms::meant(&item.key).all(|meant| def.key(meant).is_none()) {
+            problem.help = elsewhere::set_buffer(&item.key, def)
+                .or_else(|| elsewhere::move_to(&item.key, def))
+                .or_else(|| elsewhere::write_in(&item.key, def));
+        }
         self.problem(problem);
     }
 

@@ -22,7 +22,7 @@ use crate::declare::{InPhase, Reader};
 use crate::plan::name_flows;
 use crate::read::{Node, Path, Problem, Sources, Span, Step, Toml, parse_value, render, shorten};
 use crate::request::{Override, Request};
-use crate::scenario::{Point, Scenario, Source};
+use crate::scenario::{Point, ReplacedSweep, Scenario, Source};
 use crate::{canonical, hash};
 use axes::{axes, name_mixed_units};
 use graft::{graft, grafted, resolve};
@@ -62,7 +62,7 @@ pub(crate) fn expand(
     if let Some(seeds) = request.seeds {
         set_seeds(&mut sweep, seeds, sources, &mut problems);
     }
-    resolve_keys(&mut sweep, &root, &named, &sets, &mut problems);
+    let replaced = resolve_keys(&mut sweep, &root, &named, &sets, &mut problems);
     check_size(&sweep, &mut problems);
     let mut reader = Reader::new(request);
     for dimension in &sweep.dimensions {
@@ -116,6 +116,7 @@ pub(crate) fn expand(
             files: reader.traces.names(),
             // Text and numbers can always be written as JSON.
             sweep: written.unwrap_or_default(),
+            replaced,
         }),
     })
 }
@@ -131,20 +132,26 @@ fn set_seeds(sweep: &mut Sweep, seeds: u64, sources: &mut Sources, problems: &mu
     }
 }
 
-/// Resolves the paths of swept keys, and removes keys that `--set` replaces. If `--set` changes a
-/// key inside swept tables, changes this key in each of these tables.
+/// Resolves the paths of swept keys, and removes and returns keys that `--set` replaces. If `--set`
+/// changes a key inside swept tables, changes this key in each of these tables.
 fn resolve_keys(
     sweep: &mut Sweep,
     root: &Node,
     named: &Node,
     sets: &[Set],
     problems: &mut Vec<Problem>,
-) {
+) -> Vec<ReplacedSweep> {
+    let mut replaced = Vec::new();
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
             // `--set` gives this key a single value.
-            if sets.iter().any(|set| key.path.same(&set.path)) {
+            if let Some(set) = sets.iter().rposition(|set| key.path.same(&set.path)) {
+                replaced.push(ReplacedSweep {
+                    set,
+                    key: key.text.clone(),
+                    values: key.values.len(),
+                });
                 return false;
             }
             let inside: Vec<&Set> = sets
@@ -170,6 +177,7 @@ fn resolve_keys(
     sweep
         .dimensions
         .retain(|dimension| !dimension.keys.is_empty());
+    replaced
 }
 
 /// Makes a sweep point for each seed of each combination.

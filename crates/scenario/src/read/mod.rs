@@ -4,6 +4,7 @@
 mod path;
 mod problem;
 mod span;
+pub(crate) mod synonyms;
 mod tree;
 
 pub(crate) use path::{Path, Step};

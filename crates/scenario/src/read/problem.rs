@@ -5,6 +5,7 @@ use std::fmt;
 use tailback_record::foreign::shown;
 
 use super::span::{Place, Sources, Span};
+use super::synonyms;
 
 /// An error as shown to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,13 +168,17 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Returns the valid name nearest to `name`, if it is similar enough that the user may have meant
-/// it.
+/// Returns the valid name that the user probably meant. This is a name for which `name` is another
+/// word, or else the most similar name, if it is similar enough.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Skip very long words, because they are not misspelled names, and the comparison takes
     // quadratic time.
     if name.is_empty() || name.len() > 64 {
         return None;
+    }
+    let valid: Vec<&str> = valid.into_iter().collect();
+    if let Some(meant) = synonyms::meant(name).find(|meant| valid.contains(meant)) {
+        return Some(meant.to_owned());
     }
     let name = name.to_lowercase();
     let allowed = (name.chars().count() / 3).max(1);

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from tailback.base import terminal
+from tailback.cli import complaints
 from tailback.cli.boundary import OK
 from tailback.cli.help import Command
 from tailback.cli.options import engine_option, seeds_option, set_option, with_option
@@ -34,6 +35,7 @@ def check(file: str, engine: str, overrides: tuple[str, ...], seeds: int | None)
 
     runner = engines.get(engine)
     scenario = scenarios.load(Path(file), scenarios.overrides(overrides), seeds, runner)
+    complaints.note_replaced_sweeps(scenario)
     absent = [absence.without(scenario, runner, name) for name in absence.competitors(scenario)]
     cost = costs.total(
         (point.packets, runner, runner.memory(point))

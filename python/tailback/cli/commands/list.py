@@ -36,9 +36,10 @@ def list_(what: str | None, options: bool) -> int:
     known = (*LISTS, *studies.lists())
     if what is not None and what not in known:
         raise InputError(names.unknown("list", what, known))
-    for kind in (what,) if what else known:
+    for number, kind in enumerate((what,) if what else known):
         if what is None:
-            terminal.out(f"{kind}:")
+            # An empty line shows that a kind of traffic, for example, is not under `aqm:`.
+            terminal.out(f"\n{kind}:" if number else f"{kind}:")
         for line in listing.lines(kind, options=options):
             terminal.out(line if what else f"  {line}")
     return OK

@@ -260,9 +260,10 @@ def plot(
         newest = f"; latest is {sweep.id}" if str(results) == layout.LATEST else ""
         terminal.err(f"drawn: {drawing.plan.command()}; {drawing.plan.kind.facts}{newest}")
     if str(results) == layout.LATEST and (twins := archive.namesakes(sweep.id, layout.DEFAULT)):
+        have = "has" if len(twins) == 1 else "have"
         terminal.err(
-            f'note: "latest" is {sweep.id}; {", ".join(twins)} has the same title, as all variants '
-            "of one `compare` do: name the sweep to draw"
+            f'note: "latest" is {sweep.id}; {", ".join(twins)} {have} the same title, as all '
+            "variants of one `compare` do: name the sweep to draw"
         )
     for note in drawing.plan.notes:
         terminal.err(f"{note}; --where chooses")

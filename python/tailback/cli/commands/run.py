@@ -72,6 +72,7 @@ def run(
     runner = engines.get(options.engine)
     values = scenarios.overrides(overrides)
     job = scenarios.load(Path(file), values, options.seeds, runner, asserts=asserts)
+    complaints.note_replaced_sweeps(job)
     failures: list[str] = []
     wanted = {point.run_id for point in job.points}
     reused = sum(os.path.lexists(layout.run_path(options.out, run_id)) for run_id in wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -67,13 +67,50 @@ def lines(kind: str, *, options: bool) -> Iterator[str]:
         for entry, head in zip(entries, heads, strict=True):
             yield head
             if options:
-                yield from (f"    {text}" for text in option_lines(entry["options"]))
+                every = [*entry["options"], *connection_keys(kind, entry, native)]
+                yield from (f"    {text}" for text in option_lines(every))
 
 
 @functools.cache
 def _registry(native: ModuleType) -> dict[str, Any]:
     registry: dict[str, Any] = json.loads(native.registry_json())
     return registry
+
+
+_TYPES = {"cc": "congestion control", "tcp": "table of keys of [tcp]", "back": "list of links"}
+"""The types of the keys that `connection_keys` returns."""
+
+
+def connection_keys(
+    kind: str, entry: Mapping[str, Any], native: ModuleType
+) -> list[dict[str, Any]]:
+    """Return keys of `[[traffic]]` that only some kinds of traffic accept, such as `cc` of web, in
+    the form of options. Other registries do not have such keys.
+    """
+    if kind != "traffic":
+        return []
+    shapes = _traffic_shapes(native)
+    shared = set.intersection(*map(set, shapes.values()))
+    own = {option["name"] for option in entry["options"]}
+    return [
+        {
+            "name": name,
+            "type": _TYPES[name],
+            "default": shape.get("default"),
+            "tc": None,
+            "doc": shape["description"],
+        }
+        for name, shape in shapes[entry["name"]].items()
+        if name not in shared and name not in own
+    ]
+
+
+@functools.cache
+def _traffic_shapes(native: ModuleType) -> dict[str, dict[str, Any]]:
+    """Return the keys that each kind of traffic accepts, from the schema of scenarios."""
+    schema = json.loads(native.json_schema())
+    shapes = schema["properties"]["traffic"]["items"]["anyOf"]
+    return {one["properties"]["kind"]["const"]: one["properties"] for one in shapes}
 
 
 def option_lines(options: list[dict[str, Any]], prefix: str = "") -> Iterator[str]:

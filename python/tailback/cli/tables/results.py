@@ -19,6 +19,7 @@ from tailback.metrics.estimates import has_spread, with_spread
 from tailback.metrics.parts import programs
 from tailback.metrics.requests import BINS, of_bin
 from tailback.metrics.statistics import Estimate
+from tailback.plot import words
 from tailback.store import layout
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ def _tables(
     rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": [], "programs": []}
     results_of = _own(results)
     for group in groups:
-        labels = [line(group[0].labels.get(path, "")) for path in paths]
+        labels = [line(words.value(group[0].labels.get(path, ""))) for path in paths]
         for i, part in enumerate(_senders(_of_run(group[0]))):
             if _is_full(rows["flows"]):
                 continue
@@ -453,7 +454,7 @@ def _rows(
         if _is_full(rows):
             continue
         values = [_over_seeds(group, value, partial(_source, index=i)) for value in quantities]
-        labels = [line(group[0].labels.get(path, "")) for path in paths]
+        labels = [line(words.value(group[0].labels.get(path, ""))) for path in paths]
         first = _first(int(group is last), labels)
         rows.append([*first, *(part[name] for name in named), *values])
         last = group

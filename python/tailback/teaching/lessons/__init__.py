@@ -49,6 +49,13 @@ def write(name: str, folder: Path | str) -> list[Path]:
 
 def _folder(name: str) -> Traversable:
     if name not in NAMES:
+        from tailback import examples
+
+        if name in examples.names():
+            raise InputError(
+                f'lesson "{name}" does not exist; run: {examples.command_of(name)}, because '
+                f"{name} is an example"
+            )
         raise InputError(unknown("lesson", name, NAMES))
     return files(__name__).joinpath(name)
 
