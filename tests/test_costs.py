@@ -26,8 +26,7 @@ def test_the_cost_of_runs() -> None:
     )
     short = costs.total([(400, Engine(), 5), (500, Engine(), 5)])
     assert short.text() == (
-        "2 runs: about 900 packets, less than 1 s of CPU time in total, at most 5 B of memory "
-        "a run"
+        "2 runs: about 900 packets, less than 1 s of CPU time in total, at most 5 B of memory a run"
     )
     assert costs.total([(400, Engine(), 5)]).text() == (
         "1 run: about 400 packets, less than 1 s of CPU time, 5 B of memory"
