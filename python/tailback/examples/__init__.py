@@ -5,8 +5,7 @@ from __future__ import annotations
 import tomllib
 from importlib.resources import files
 
-from tailback.base.foreign import line
-from tailback.base.names import nearest, unknown
+from tailback.base.names import unknown
 from tailback.errors import InputError
 
 _SUFFIX = ".toml"
@@ -18,24 +17,13 @@ def names() -> list[str]:
 
 
 def command_of(name: str) -> str | None:
-    """Return the command that writes the example or the lesson with this name. Return None if none
-    of them has this name."""
-    from tailback.teaching import lessons
-
-    if name in names():
-        return f"tailback new {name} > {name}.toml"
-    return f"tailback new --lesson {name}" if name in lessons.NAMES else None
+    """Return the command that writes the example with this name. Return None if no example has this
+    name."""
+    return f"tailback new {name} > {name}.toml" if name in names() else None
 
 
 def text(name: str) -> str:
     if name not in names():
-        from tailback.teaching import lessons
-
-        near = nearest(name, (*names(), *lessons.NAMES))
-        if near in lessons.NAMES:
-            raise InputError(
-                f'example "{line(name)}" does not exist; run: tailback new --lesson {near}'
-            )
         raise InputError(unknown("example", name, names()))
     return files(__name__).joinpath(name + _SUFFIX).read_text(encoding="utf-8")
 

@@ -55,13 +55,13 @@ def lab(name: str | None, no_browser: bool) -> int:
 
 def _opened(name: str) -> dict[str, object]:
     """Return the scenario of a file or of a stored run, as the data that the page loads."""
-    from tailback import examples
     from tailback.interop.lab import page, stored
     from tailback.store import layout
+    from tailback.teaching import lessons
 
     path = Path(name)
     if path.suffix == ".toml" or path.is_file():
         return page.load(path)
-    if (command := examples.command_of(name)) is not None:
+    if (command := lessons.command_of(name)) is not None:
         raise InputError(f"{name}: neither a scenario file nor a run; run: {command}")
     return page.scenario(stored.text(layout.find_run(name, layout.DEFAULT)), {})

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from tailback.base import terminal
+from tailback.base.foreign import line
+from tailback.base.names import nearest
 from tailback.cli.boundary import OK
 from tailback.cli.completing import example_names, lesson_names
 from tailback.cli.help import Command
+from tailback.errors import InputError
 
 
 @click.command(
@@ -67,7 +70,7 @@ def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) ->
             for one, title in found.items():
                 terminal.out(f"{one:{width}}  {title}")
     else:
-        terminal.out(examples.text(name or "first"), end="")
+        terminal.out(examples.text(_example(name or "first")), end="")
     return OK
 
 
@@ -94,3 +97,16 @@ def _begin(kind: str, name: str) -> int:
         f"a run: tailback run {folder / 'scenario.toml'}"
     )
     return OK
+
+
+def _example(name: str) -> str:
+    """Return the name of an example. Raise `InputError` with the right command if it is the name of
+    a lesson, or similar to one."""
+    from tailback import examples
+    from tailback.teaching import lessons
+
+    known = examples.names()
+    near = nearest(name, (*known, *lessons.NAMES))
+    if name not in known and near in lessons.NAMES:
+        raise InputError(f'example "{line(name)}" does not exist; run: {lessons.command_of(near)}')
+    return name

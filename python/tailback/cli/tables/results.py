@@ -294,7 +294,7 @@ def _tables(
     rows: dict[str, list[list[str]]] = {"flows": [], "links": [], "classes": [], "programs": []}
     results_of = _own(results)
     for group in groups:
-        labels = [line(words.value(group[0].labels.get(path, ""))) for path in paths]
+        labels = [line(_short(group[0].labels.get(path, ""))) for path in paths]
         for i, part in enumerate(_senders(_of_run(group[0]))):
             if _is_full(rows["flows"]):
                 continue
@@ -454,7 +454,7 @@ def _rows(
         if _is_full(rows):
             continue
         values = [_over_seeds(group, value, partial(_source, index=i)) for value in quantities]
-        labels = [line(words.value(group[0].labels.get(path, ""))) for path in paths]
+        labels = [line(_short(group[0].labels.get(path, ""))) for path in paths]
         first = _first(int(group is last), labels)
         rows.append([*first, *(part[name] for name in named), *values])
         last = group
@@ -565,6 +565,11 @@ def _link(summary: Mapping[str, Any], name: str) -> Any:
 
 def _class(summary: Mapping[str, Any], name: str) -> Any:
     return next((part for part in summary["classes"] if part["name"] == name), None)
+
+
+def _short(label: str) -> str:
+    """Return a swept value as the table shows it. Inline tables are shortened, as in figures."""
+    return words.value(label) if label.startswith("{") else label
 
 
 def _first(index: int, labels: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
+from tailback import examples
 from tailback.base.foreign import line
 from tailback.base.names import unknown
 from tailback.errors import InputError
@@ -32,6 +33,12 @@ def title(name: str) -> str:
     return text.partition("\n")[0].removeprefix("# ")
 
 
+def command_of(name: str) -> str | None:
+    """Return the command that writes the lesson or the example with this name. Return None if
+    neither of them has this name."""
+    return f"tailback new --lesson {name}" if name in NAMES else examples.command_of(name)
+
+
 def write(name: str, folder: Path | str) -> list[Path]:
     """Write a lesson's files to a new or empty folder. Return their paths."""
     source, folder = _folder(name), Path(folder)
@@ -49,12 +56,9 @@ def write(name: str, folder: Path | str) -> list[Path]:
 
 def _folder(name: str) -> Traversable:
     if name not in NAMES:
-        from tailback import examples
-
-        if name in examples.names():
+        if (command := examples.command_of(name)) is not None:
             raise InputError(
-                f'lesson "{name}" does not exist; run: {examples.command_of(name)}, because '
-                f"{name} is an example"
+                f'lesson "{name}" does not exist; run: {command}, because {name} is an example'
             )
         raise InputError(unknown("lesson", name, NAMES))
     return files(__name__).joinpath(name)
