@@ -19,7 +19,6 @@ from tailback.metrics.estimates import has_spread, with_spread
 from tailback.metrics.parts import programs
 from tailback.metrics.requests import BINS, of_bin
 from tailback.metrics.statistics import Estimate
-from tailback.plot import words
 from tailback.store import layout
 
 if TYPE_CHECKING:
@@ -569,7 +568,12 @@ def _class(summary: Mapping[str, Any], name: str) -> Any:
 
 def _short(label: str) -> str:
     """Return a swept value as the table shows it. Inline tables are shortened, as in figures."""
-    return words.value(label) if label.startswith("{") else label
+    if not label.startswith("{"):
+        return label
+    # Most commands need no module of `plot`, which would make their start slower.
+    from tailback.plot import words
+
+    return words.value(label)
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
