@@ -10,7 +10,7 @@ round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
-test_laws.py and crates/engine/tests/laws.rs compare the simulator with that table. `python
+test_laws.py and crates/engine/tests/laws.rs compare the simulator with laws/linux.tsv. `python
 tests/responses.py --page` writes the numbers of both engines to docs/evidence/response.md.
 """
 

@@ -1,7 +1,7 @@
 """Tests a random sample of mutants. A mutant that survives is a small change to the sources that no
 test detects.
 
-    PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again]
+    PYTHONPATH=scripts python3 -m mutants [MODULE ...] [--seed N] [--sample N] [--again] [--table]
 
 MODULE is tcp, cc, aqm or record (Rust, mutants of cargo-mutants), or metrics (Python, mutants of
 cosmic-ray). Without MODULE, all modules are tested. `--seed` decides which mutants are in the

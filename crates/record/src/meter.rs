@@ -50,10 +50,10 @@ pub struct Meter {
     warmup_ns: u64,
     backlog: u64,
     backlog_max: u64,
-    /// The difference of two sums, in byte x ns. The first sum adds length times departure time
-    /// over all departed packets. The second sum adds length times arrival time over all arrived
-    /// packets. At a time when the queue is empty, this difference equals the integral of its
-    /// backlog.
+    /// The difference of two sums of products, in byte x ns. The first sum is over all departed
+    /// packets: length of the packet x time of its departure. The second sum is over all arrived
+    /// packets: length x time of arrival. At a time when the queue is empty, the difference equals
+    /// the integral of the queue's backlog over time.
     held: i128,
     /// The owner (flow or source) of each packet number.
     owners: Arc<[u32]>,

@@ -1,6 +1,5 @@
-//! Unmodified str0m provides the endpoints of a call in tailback's simulator. The sender's side
-//! sends video over WebRTC to the receiver's side. str0m's bandwidth estimator sets the rate of the
-//! video.
+//! Unmodified str0m provides both endpoints of a call in tailback's simulator. One endpoint sends
+//! video over WebRTC to the other. str0m's bandwidth estimator sets the rate of the video.
 //!
 //! ```
 //! use tailback_sim::Simulation;

@@ -122,7 +122,8 @@ impl Sink {
         self.lost.drain(..)
     }
 
-    /// Returns the flow number of each recorded packet of a connection, and clears the records.
+    /// Returns the flow number of each connection's packet that was dropped since the last call,
+    /// one entry for each packet. Clears the list.
     pub fn take_gone(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.gone)
     }

@@ -115,8 +115,8 @@ impl Network {
             return asks.due;
         }
         if begun {
-            // The answer has begun to arrive, so the receiver need not repeat the request. TCP
-            // retransmits lost data of the answer.
+            // The answer has begun to arrive, so the receiver need not repeat the request. If a
+            // part of the answer is lost, TCP retransmits it.
             asks.due = Time::NEVER;
             return asks.due;
         }

@@ -45,8 +45,9 @@ _OPTIONS = (
     click.option(
         "--against",
         metavar="NAME",
-        help="Compare with this algorithm, such as the previous version, instead of the usual "
-        "reference (CUBIC for `cc`, a FIFO for `queue`).",
+        help="Compare with this algorithm, such as the previous version. By default, `evaluate cc` "
+        "compares with CUBIC, and `evaluate queue` with a FIFO. `evaluate bbr` does not accept "
+        "this option, because it compares with the draft.",
     ),
     click.option(
         "--since",

@@ -209,10 +209,11 @@ def plot(
 ) -> int:
     """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
 
-    RESULTS is the folder or id of a sweep, or the folder of a run. If RESULTS is a folder of
-    results, tailback draws the latest sweep in that folder. The default is the latest sweep in the
-    folder results. tailback chooses a value for every option that you leave out, and prints its
-    choices on stderr. Figures combine the results of all seeds, and show 95 % confidence intervals.
+    RESULTS is the folder or id of a sweep, or the folder of a run. RESULTS can also be a folder
+    that `tailback run --out` wrote; then tailback draws the latest sweep in this folder. The
+    default is the latest sweep in the folder results. tailback chooses a value for every option
+    that you leave out, and prints its choices on stderr. Figures combine the results of all seeds,
+    and show 95 % confidence intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """

@@ -33,9 +33,9 @@ from tailback.cli.options import quiet_option, report_options, with_option
 def report(folder: Path, pdf: bool) -> int:
     """Write the report of a sweep [default: the latest sweep].
 
-    DIR is the folder of a sweep (results/sweeps/ID). If DIR is a folder of results, tailback writes
-    the report of the latest sweep in that folder. SWEEP is the id of a sweep, or the beginning of
-    its id.
+    DIR is the folder of a sweep (results/sweeps/ID). DIR can also be a folder that `tailback run
+    --out` wrote; then tailback writes the report of the latest sweep in this folder. SWEEP is the
+    id of a sweep, or the beginning of its id.
     """
     from tailback.report import also_pdf
     from tailback.report.sweep import write_folder

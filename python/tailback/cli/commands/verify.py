@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def verify(folder: Path | None, as_json: bool) -> int:
     """Check that stored results have not changed since tailback wrote them.
 
-    DIR is a folder of results [default: results]. The command compares every file of every run,
-    sweep and report with the size and hash that were recorded when the file was written. The
-    command changes no file. If a run is damaged, the next `tailback run` moves the run's files to
-    runs/.damaged and executes the run again. If a report is damaged, the next `tailback report`
-    replaces the report. The exit status is 1 if anything is damaged.
+    DIR is a folder that `tailback run --out` wrote [default: results]. The command compares every
+    file of every run, sweep and report with the size and hash that were recorded when the file was
+    written. The command changes no file. If a run is damaged, the next `tailback run` moves the
+    run's files to runs/.damaged and executes the run again. If a report is damaged, the next
+    `tailback report` replaces the report. The exit status is 1 if anything is damaged.
     """
     from tailback.store import layout
     from tailback.store.verify import verify as check

@@ -2,10 +2,10 @@
 //! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of BBR
 //! version 1. The short-term bounds are `bw_lo` and `inflight_lo`. Each round trip with losses
 //! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
-//! than the share `loss_threshold` of its data in flight, the amount of data in flight becomes this
-//! bound. The bound grows again while later probes succeed. A probe starts two to three seconds
-//! after the previous probe. A probe starts earlier if a Reno flow with the same window would have
-//! its next loss earlier.
+//! than the share `loss_threshold` of its data in flight, BBR sets `inflight_hi` to the amount of
+//! data that was in flight. The bound grows again while later probes succeed. A probe starts two to
+//! three seconds after the previous probe. A probe starts earlier if a Reno flow with the same
+//! window would have its next loss earlier.
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
 //! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The

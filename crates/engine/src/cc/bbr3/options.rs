@@ -36,8 +36,8 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes, or the number of segments that BBR aims to \
-        have in flight if that is smaller.",
+    "Largest number of round trips between two probes. If BBR aims to have fewer segments in \
+        flight than this number, that number of segments is the limit instead.",
     (1, 250),
     "63",
 );
