@@ -61,8 +61,8 @@ keys! {
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
         /// kernel that you have built for this engine (`tailback kernel list`). Name the guest
         /// kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If several
-        /// guest kernels match, tailback uses the one that is in use. If none of them is in use,
-        /// tailback uses the one that was built last. The default is the guest kernel in use.
+        /// guest kernels match, tailback prefers the guest kernel in use (`tailback kernel info`),
+        /// and otherwise the one that was built last. The default is the guest kernel in use.
         kernel: Option<String> => TEXT;
         /// The start of each flow is delayed by a random time. The random times are uniformly
         /// distributed from 0 to this value. The default is `path.rtt`.
@@ -74,8 +74,8 @@ keys! {
         /// FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
         /// The kind of all hosts. A host that is not "ideal" holds packets before they leave, and
-        /// then sends all of them together and in order. The flows and sources of a host wait
-        /// together. A scenario with such hosts cannot set `host_jitter`.
+        /// then sends all of them together and in order. Packets of all flows and sources of a host
+        /// wait together. A scenario with such hosts cannot set `host_jitter`.
         hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
         /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
@@ -101,7 +101,7 @@ keys! {
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
         /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host
-        /// follow the route. Packets of the receiver's host take the reverse direction. `kind`
+        /// follow the route. Packets of the receiver's host travel in the reverse direction. `kind`
         /// selects a ready-made program; write the program's options in the same table.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run. Events can change links and their queues, and the times at which
@@ -137,9 +137,9 @@ keys! {
         /// [bottleneck] that the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
         /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). A TCP
-        /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is the
-        /// sum of its segments' frames. A drop drops all of its segments, and a mark marks all of
-        /// them. A queue with split_gso splits the packet into its segments.
+        /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is
+        /// the sum of its segments' frames. If a queue drops or marks this packet, it drops or
+        /// marks all of its segments. A queue with split_gso splits the packet into its segments.
         offloads: bool = BOOL.default("false");
     }
 }

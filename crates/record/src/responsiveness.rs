@@ -44,9 +44,9 @@ pub struct ResponsivenessOutcome {
     pub rpm: Option<f64>,
     /// How reliable the result is.
     pub confidence: Confidence,
-    /// Number of complete intervals of the test.
+    /// Number of complete intervals of the responsiveness test.
     pub intervals: u64,
-    /// Number of bulk connections at the end of the test.
+    /// Number of bulk connections at the end of the responsiveness test.
     pub connections: u64,
     /// Mean goodput of the last intervals, in bit/s.
     pub goodput_bit: f64,

@@ -104,11 +104,11 @@ fields! {
         retransmits: u64 = measured("packets", Count).less();
         /// Number of retransmission timeouts.
         timeouts: u64 = measured("", Count).less();
-        /// Number of the flow's packets that were dropped, at all links together.
+        /// Number of the flow's packets that were dropped, summed over all links.
         drops: Option<u64> = measured("packets", Count).less();
-        /// Number of the flow's packets that were marked with CE, at all links together.
+        /// Number of the flow's packets that were marked with CE, summed over all links.
         marks: Option<u64> = measured("packets", Count);
-        /// Number of the flow's packets that were marked with SCE, at all links together.
+        /// Number of the flow's packets that were marked with SCE, summed over all links.
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
@@ -143,9 +143,9 @@ fields! {
         packets: u64 = measured("packets", Count);
         /// Frame bytes forwarded.
         bytes: u64 = measured("byte", Bytes);
-        /// Drops of every cause.
+        /// Drops from all causes.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks of every cause.
+        /// CE marks from all causes.
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
@@ -181,7 +181,7 @@ fields! {
         /// Frame bytes that arrived, divided by the measured time. For TCP, only data packets
         /// count.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
-        /// Packets sent; for TCP, data packets.
+        /// Packets sent; for TCP, only data packets count.
         sent_packets: u64 = measured("packets", Count);
         /// Packets that arrived; for TCP, data packets.
         received_packets: u64 = measured("packets", Count);
@@ -230,9 +230,9 @@ fields! {
         packets: Option<u64> = measured("packets", Count);
         /// Frame bytes forwarded.
         bytes: Option<u64> = measured("byte", Bytes);
-        /// Drops of every cause.
+        /// Drops from all causes.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks of every cause.
+        /// CE marks from all causes.
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
@@ -250,7 +250,7 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow's frame bytes. There is one sample for each flow and each interval of
+        /// Rate of a TCP flow, counted in whole frames. There is one sample for each flow and each interval of
         /// `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
         /// Estimated window of a TCP flow. There is one sample for each flow and each interval of

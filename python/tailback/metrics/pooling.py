@@ -16,9 +16,9 @@ from tailback.metrics.base import Metric
 from tailback.metrics.statistics import Estimate, estimate
 
 RULE = (
-    "the mean over seeds, with Student's t interval at 95 %. If a run has several flows of one "
-    "name (`count`), their mean is the run's value. Paired comparisons use only the seeds for "
-    "which both variants of the scenario have a value"
+    "the mean over seeds, with Student's t interval at 95 %. If a run has several flows with "
+    "the same name (`count`), the run's value is the mean over these flows. Paired comparisons use "
+    "only the seeds for which both variants of the scenario have a value"
 )
 """How every metric is pooled, as text for the documentation."""
 

@@ -1,6 +1,7 @@
 """Metrics of the completion times of a source's requests, by request size."""
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from tailback.metrics import fields
@@ -8,6 +9,12 @@ from tailback.metrics.base import Metric, field
 
 BINS = fields.bins()
 """Name and upper bound in bytes of each bin of sizes. A bin begins where the previous bin ends."""
+
+_SIZES = (
+    f"up to {BINS[0][0]}",
+    *(f"above {below} and up to {name}" for (below, _), (name, _) in pairwise(BINS)),
+)
+"""The range of sizes of each bin, as text for the documentation."""
 
 SOURCES = ("traffic",)
 """The kinds of parts that have requests."""
@@ -55,29 +62,28 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            f"Mean completion time of the requests in the bin of sizes up to {name}, from connect "
-            "to last byte.",
+            f"Mean completion time of the requests with sizes {sizes}, from connect to last byte.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
             only=SOURCES,
         )
-        for name, upto_bytes in BINS
+        for (name, upto_bytes), sizes in zip(BINS, _SIZES, strict=True)
     ),
     *(
         Metric(
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"{which} of ideal time / completion time, over the requests in the bin of sizes up to "
-            f"{name}. The ideal time of a request is size / link rate + 2 RTT.",
+            f"{which} of ideal time / completion time, over the requests with sizes {sizes}. The "
+            "ideal time of a request is size / link rate + 2 RTT.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,
             better="more",
             only=SOURCES,
         )
-        for name, upto_bytes in BINS
+        for (name, upto_bytes), sizes in zip(BINS, _SIZES, strict=True)
         for end, which in _STATISTICS.items()
     ),
 )

@@ -28,8 +28,8 @@ def _metrics() -> Iterator[str]:
         "## Metrics\n\nPolars frames and tables use the names in the first column. JSON uses the "
         "names in the column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` "
         "accept both names.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
-        "competitor worsens a result of a flow. To measure harm, tailback needs a second run "
-        "without the competitor. So use the following metrics of harm only in comparisons, in "
+        "competitor worsens the performance of a flow. To measure harm, tailback needs a second "
+        "run without the competitor. So use the following metrics of harm only in comparisons, in "
         '`[[assert]]` with `without = "NAME"`, and in `plot --without NAME`: '
         f"{', '.join(of_two)}.\n"
     )

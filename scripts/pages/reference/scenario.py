@@ -42,7 +42,7 @@ HEAD = """\
 `make pages` writes this page from the [JSON Schema](scenario.schema.json) of scenarios, which
 editors can also read. Write times, rates and sizes as for tc: `20ms`, `100Mbit`, `1000p` (packets),
 `64kb` (1 kb = 1024 bytes), `0.5bdp` (bottleneck rate x path RTT). The tables on this page list the
-default of each key. If a table has no default for a key, the description of the key says what
+keys and their defaults. If a table has no default for a key, the description of the key says what
 happens if you do not set the key.
 
 Other pages list the options of [congestion controls](congestion-controls/index.md),
@@ -98,9 +98,10 @@ HOSTS = """\
 
 The key `hosts` selects one of these kinds. The wait begins with the first packet that a host holds.
 The sender's and the receiver's host draw their waits independently. Flows and sources share a host
-if they use the same pair of hosts: they name the same `hosts`, or name none and have the same
-round-trip time, route and settings of the host's TCP. Packets wait only before they leave a host.
-Links and routers do not hold packets.
+if they use the same pair of hosts. They do so if they give the same names in the key `hosts`.
+Without names, they do so if they have the same round-trip time, the same route, and the same
+settings of the host's TCP. Packets wait only before they leave a host. Links and routers do not
+hold packets.
 """
 
 

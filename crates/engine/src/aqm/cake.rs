@@ -1,7 +1,7 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
 //! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. tailback's SCE marks
-//! follow the Cake of the authors of SCE (Some Congestion Experienced; June 2019, see
+//! (Some Congestion Experienced) follow the Cake of SCE's authors, as of June 2019 (see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
 //! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that the shaper
 //! assumes for a packet. The packet occupies the link for the time that a packet of this size takes
@@ -103,11 +103,11 @@ pub const ENTRY: Entry<Build> = Entry {
                 max: 1024,
             },
             default: Some("off"),
-            tc: Some("not in Linux; sce, sce-single, sce-thresh N of its authors"),
+            tc: Some("not in Linux; sce, sce-single, sce-thresh N in the Cake of SCE's authors"),
         },
         Opt {
             name: "sce_single_slope",
-            doc: "How fast the probability of sce = \"single\" rises above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the authors' text, the probability reaches 1 at 1.5 times the target. Default: halved.",
+            doc: "How fast the probability of sce = \"single\" rises when the sojourn time is above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the authors' text, the probability reaches 1 at 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
@@ -159,7 +159,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "memlimit",
-            doc: "Largest memory of all queued packets, measured as Linux measures it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full packets.",
+            doc: "Limit on the memory of all queued packets, counted as Linux counts it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -169,7 +169,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ingress",
-            doc: "Whether packets that Cake drops also use up the shaper's rate. This option is \
+            doc: "Whether packets that Cake drops also count towards the shaper's rate. This option is \
                 intended for traffic that has already passed the bottleneck.",
             kind: Kind::Bool,
             default: Some("false"),

@@ -38,11 +38,11 @@
 //! with the ramp of RFC 9332 (dualpi2/ramp.rs). `queue_protection` moves packets from L to C if
 //! their flow builds a queue in L (dualpi2/protection.rs).
 //!
-//! Known deviations: tailback's counters of marks by the step and by the coupling do not count
-//! packets that arrived with CE. The kernel's counters include these packets. tc filters are not
-//! implemented, so L contains only ECN-capable packets. The first update of p comes one `tupdate`
-//! after the start. The scheduler is reset only when drops empty both queues. Linux behaves in the
-//! same way below htb, because htb never calls the dequeue function of an empty queue.
+//! Known deviations: tailback's counters of step marks and coupled marks do not count packets that
+//! arrived with CE. The kernel's counters include these packets. tc filters are not implemented, so
+//! L contains only ECN-capable packets. The first update of p comes one `tupdate` after the start.
+//! The scheduler is reset only when drops empty both queues. Linux behaves in the same way if
+//! DualPI2 is a child of htb, because htb never calls the dequeue function of an empty queue.
 
 use std::cell::Cell;
 
@@ -116,7 +116,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
         Opt {
             name: "memlimit",
-            doc: "Largest memory of both queues together, measured as Linux measures it (in bytes of buffers). Default: 2 x `limit` x the size of the largest frame; in the versions of 2019, no limit.",
+            doc: "Limit on the memory of both queues together, counted as Linux counts it (in bytes of buffers). Default: 2 x `limit` x the size of the largest frame; in the versions of 2019, no limit.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -137,7 +137,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "alpha",
-            doc: "Gain for the difference between the delay and the target, in Hz. It is a \
+            doc: "Gain for the difference between the queueing delay and the target, in Hz. It is a \
                 multiple of 1/256. Default: 41/256, or 80/256 in versions before \
                 dualpi2-2019-refactored.",
             kind: GAIN,
@@ -146,7 +146,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay between two updates, in Hz. It is a multiple of \
+            doc: "Gain for the change of the queueing delay between two updates, in Hz. It is a multiple of \
                 1/256. Default: 819/256, or 800/256 in versions before dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
@@ -232,7 +232,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scheduler",
-            doc: "Scheduler that divides the link between L and C. \"credit\": weighted round robin by bytes, as in Linux. \"wrr-counter\": round robin by packets. \"wrr-percent\": round robin by bytes. \"ts-fifo\": time-shifted FIFO. The default depends on version.",
+            doc: "Scheduler that shares the link's capacity between L and C. \"credit\": weighted round robin by bytes, as in Linux. \"wrr-counter\": round robin by packets. \"wrr-percent\": round robin by bytes. \"ts-fifo\": time-shifted FIFO. The default depends on version.",
             kind: Kind::Word(presets::SCHEDULERS),
             default: None,
             tc: None,

@@ -16,7 +16,7 @@
 //! (`fast_path`, in Linux since 6.7). These packets leave before all others and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
-//! implemented. For forwarded packets that all have the same priority, they have no effect. Flows
+//! implemented. These features have no effect on forwarded packets that all have the same priority. Flows
 //! are hashed as in fair/mod.rs, but into as many buckets as `orphan_mask` allows. `refill_delay`
 //! is rounded up to jiffies of 1 ms, as in Linux with HZ = 1000.
 
@@ -79,13 +79,13 @@ pub const ENTRY: Entry<Build> = Entry {
         bytes(
             "quantum",
             256,
-            "Bytes that a flow may send in one round of the scheduler; default: two of the largest frames (3028 bytes).",
+            "Bytes that a flow may send in one round of the scheduler; default: twice the largest frame (3028 bytes).",
             "quantum BYTES",
         ),
         bytes(
             "initial_quantum",
             1,
-            "Bytes that a new flow may send at first; default: ten of the largest frames (15140 bytes).",
+            "Bytes that a new flow may send at first; default: ten times the largest frame (15140 bytes).",
             "initial_quantum BYTES",
         ),
         Opt {
@@ -97,7 +97,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "orphan_mask",
-            doc: "Mask of the bits of the hash that distinguish flows. With 0, all packets belong to one flow.",
+            doc: "Bit mask that selects which bits of the hash distinguish flows. With 0, all packets belong to one flow.",
             kind: Kind::Int {
                 min: 0,
                 max: 65_535,

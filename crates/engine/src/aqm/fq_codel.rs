@@ -46,7 +46,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Largest memory of all queued packets. If it is exceeded, packets are dropped as if `limit` were exceeded. Each frame uses 832 bytes in addition to its length.",
+            doc: "Limit on the memory of all queued packets. If it is exceeded, packets are dropped as if `limit` were exceeded. Each frame uses 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

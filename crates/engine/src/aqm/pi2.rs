@@ -4,9 +4,9 @@
 //! If `ecn` is set, ECN-capable classic packets are marked instead. Packets that `scalable` selects
 //! are marked with probability k p, where k is `coupling_factor`. The arithmetic and the defaults
 //! are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is the sojourn time of
-//! the packet at the head. Linux does not have PI2. So the kernel engine runs tailback's own
-//! module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are dropped with
-//! probability p squared even if they are ECN-capable.
+//! the packet at the head of the queue. Linux does not have PI2. So the kernel engine runs
+//! tailback's own module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1, packets are
+//! dropped with probability p squared even if they are ECN-capable.
 //!
 //! No known deviations.
 
@@ -50,7 +50,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha",
-            doc: "Gain for the difference between the delay and the target, in Hz. It is a \
+            doc: "Gain for the difference between the queueing delay and the target, in Hz. It is a \
                 multiple of 1/256.",
             kind: GAIN,
             default: Some("0.16015625"),
@@ -58,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the delay between two updates, in Hz. It is a multiple of \
+            doc: "Gain for the change of the queueing delay between two updates, in Hz. It is a multiple of \
                 1/256.",
             kind: GAIN,
             default: Some("3.19921875"),

@@ -189,7 +189,7 @@ pub const TARGET: Opt = Opt {
 /// The option for the gain that applies to the difference between the delay and the target.
 pub const ALPHA: Opt = Opt {
     name: "alpha",
-    doc: "Gain for the difference between the delay and the target, in units of 1/16 Hz.",
+    doc: "Gain for the difference between the queueing delay and the target, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("2"),
     tc: None,
@@ -198,7 +198,7 @@ pub const ALPHA: Opt = Opt {
 /// The option for the gain that applies to the change of the delay.
 pub const BETA: Opt = Opt {
     name: "beta",
-    doc: "Gain for the change of the delay between two updates, in units of 1/16 Hz.",
+    doc: "Gain for the change of the queueing delay between two updates, in units of 1/16 Hz.",
     kind: Kind::Int { min: 0, max: 32 },
     default: Some("20"),
     tc: None,

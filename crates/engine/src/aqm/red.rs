@@ -3,7 +3,7 @@
 //! This queue follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average queue
 //! length with the backlog at its arrival. If the average is at least `min`, packets are marked or
 //! dropped at random. If the average is at least `max`, every packet is marked or dropped. In the
-//! following, pb is the probability that belongs to the current average. While the average is
+//! following, pb is the probability on RED's curve at the current average. While the average is
 //! constant, the distance between two marks or drops is random. The distance is uniformly
 //! distributed over 1..1/pb packets. So the share of marked or dropped packets is 2 pb/(1 + pb).
 //! RED draws one random number for each mark or drop.
@@ -14,7 +14,7 @@
 //! average falls only when packets arrive. In tailback this behaviour is the default
 //! (`idle = "hold"`). After a burst, the average may stay above `max` for a long time. As in Linux,
 //! RED then drops every arriving packet. RED drops them even if senders only retransmit one packet
-//! per timeout. With `idle = "decay"`, RED behaves as in Linux if it is the root qdisc of an
+//! per timeout. With `idle = "decay"`, RED behaves as it does in Linux as the root qdisc of an
 //! interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With

@@ -1,6 +1,6 @@
-//! Step marking: an ECN-capable packet is marked if the queue length, or its sojourn time, exceeds
-//! a threshold. DCTCP expects such marking (RFC 8257 section 3.1). The low-latency queue of L4S
-//! also marks in this way.
+//! Step marking: an ECN-capable packet is marked if the queue length, or the packet's sojourn time,
+//! exceeds a threshold. DCTCP expects such marking (RFC 8257 section 3.1). The low-latency queue of
+//! L4S also marks in this way.
 //!
 //! If the threshold is in bytes or packets, it is compared with the queue length that the packet
 //! finds on arrival (Alizadeh et al. 2010). If the threshold is a time, it is compared with the
@@ -25,7 +25,7 @@ use crate::units::Time;
 /// The registry entry of `step`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "step",
-    doc: "Marks an ECN-capable packet if the queue length, or its sojourn time, exceeds a threshold.",
+    doc: "Marks an ECN-capable packet if the queue length, or the packet's sojourn time, exceeds a threshold.",
     follows: "RFC 8257 section 3.1",
     options: &[
         Opt {

@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "average",
-            doc: "When an instance updates its average: at every arrival (\"arrival\"), or only when a packet of its own kind arrives (\"class\"). In both cases the instance averages the length of the whole queue.",
+            doc: "When an instance updates its average: at every arrival (\"arrival\"), or only when a packet of its own class arrives (\"class\"). In both cases the instance averages the length of the whole queue.",
             kind: Kind::Word(&["arrival", "class"]),
             default: Some("arrival"),
             tc: None,

@@ -23,8 +23,9 @@ keys! {
         /// and `wred` keep all queued packets, and `cake` drops packets only when the next packet
         /// arrives. Linux differs only for `red`: Linux then discards all packets in the queue.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start at this time. Their own key `start` must be a
-        /// later time; the event overrides it. The random delay of start_jitter is not added.
+        /// Names of flows and sources that start at this time. Set the key `start` of these flows
+        /// and sources to a later time; the event overrides it. The random delay of start_jitter is
+        /// not added.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);

@@ -21,7 +21,7 @@ keys! {
     /// Unmodified programs and the pair of hosts on which they run. Kernel engine only, except for
     /// transport stacks. In the simulator, `kind` selects a transport stack that is compiled into
     /// the engine, such as stacks/quinn. Packets of the sender's host follow the route. Packets of
-    /// the receiver's host take the reverse direction. If an entry has a kind, the entry also
+    /// the receiver's host travel in the reverse direction. If an entry has a kind, the entry also
     /// contains the options of this kind as keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
@@ -33,9 +33,9 @@ keys! {
         /// The program on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// The program on the receiver's host, in the same form as for the sender. You can leave
-        /// out one of the two sides. No program then runs on this side's host. The other side may
-        /// then refer to a host of another entry by a placeholder such as {NAME.sender}. In this
-        /// case, that host takes the place of the host without a program.
+        /// out the program on one of the two hosts. The other program may then refer to a host of
+        /// another entry by a placeholder such as {NAME.sender}. In this case, that host replaces
+        /// the host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders that the programs need, relative to the scenario file. Programs find
         /// these files, read-only, in the folder /files. This folder is part of their PATH. The
@@ -70,8 +70,8 @@ keys! {
         /// Links that packets of the receiver's host pass, in order. Default: the links of the
         /// route in reverse order, in the reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
-        /// With true, the sender's packets take the reverse direction of the route, and the
-        /// receiver's packets take the forward direction.
+        /// With true, the sender's packets travel in the reverse direction of the route, and the
+        /// receiver's packets travel in the forward direction.
         key reverse = BOOL.default("false");
         /// Host names of the sender and the receiver. Programs can resolve these names to
         /// addresses; default: "sender" and "receiver".
@@ -114,10 +114,10 @@ keys! {
         /// when the server is ready. The value says how tailback recognises that the server is
         /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder, relative to this file, that becomes the root of the side's file system, in
-        /// place of Debian packages. The folder contains an unpacked container image, as "docker
-        /// export" or "umoci unpack" writes it. The id of a run depends on the content of this
-        /// folder.
+        /// A folder, relative to this file, that becomes the root of this program's file system. It
+        /// replaces the file system made of Debian packages. The folder contains an unpacked
+        /// container image, as "docker export" or "umoci unpack" writes it. The id of a run depends
+        /// on the content of this folder.
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The program's working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;

@@ -35,8 +35,8 @@ keys! {
         events: bool = BOOL.default("false");
         /// Whether tailback records the headers of every packet, in packets.pcapng.
         packets: bool = BOOL.default("false");
-        /// Whether the kernel engine captures packets. Without captures, the results have neither
-        /// packet delays nor drops and marks by flow. The key has no effect in the simulator.
+        /// Whether the kernel engine captures packets. Without captures, the results have no packet
+        /// delays, and no drops and marks of each flow. The key has no effect in the simulator.
         captures: bool = BOOL.default("true");
         /// Length of the intervals over which tailback computes statistics. These are rate, window,
         /// utilisation, marks and drops for each class, and the utilisation for each link. The

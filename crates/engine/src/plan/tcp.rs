@@ -228,7 +228,7 @@ keys! {
         /// the next connection. With 0, the first slow start ends only at a loss or mark.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer stores ssthresh for the next connection");
-        /// Whether a host stores the RTT and the degree of reordering of a destination. Later
+        /// Whether a host stores the RTT and the degree of reordering for each destination. Later
         /// connections then begin with these values, as in Linux (tcp_no_metrics_save = 0).
         metrics_save: bool = BOOL.default("false");
         /// With metrics_save: whether the host also stores ssthresh, as Linux did before 5.6
@@ -264,9 +264,10 @@ keys! {
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": it delays
         /// ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which treats every such
-        /// segment as if marks were waiting to be reported. It acknowledges a segment at once if no
-        /// other segment waits for an ACK and the segment's timestamp, in ms, is newer than that of
-        /// the segment before. This value needs timestamps and accecn_option = "full" or "persist".
+        /// segment as if marks were waiting to be reported. It acknowledges a segment at once if
+        /// two conditions hold: no other segment waits for an ACK, and the segment's timestamp, in
+        /// ms, is newer than that of the previous segment. This value needs timestamps and
+        /// accecn_option = "full" or "persist".
         accecn_receiver: AccEcnReceiver = AccEcnReceiver::KEY.default("linux").since("0.2")
             .kernel(Only(&["linux"]), "the guest's receivers are those of Linux");
         /// Whether the receiver reports correctly which segments and marks have arrived. A receiver

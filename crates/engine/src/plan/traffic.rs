@@ -48,8 +48,8 @@ keys! {
         /// Links that the ACKs pass. Default: the links of the route in reverse order, in the
         /// reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
-        /// With true, data takes the reverse direction of the route, and ACKs take the forward
-        /// direction.
+        /// With true, data travels in the reverse direction of the route, and ACKs travel in the
+        /// forward direction.
         key reverse = BOOL.default("false");
         /// Names of the sending host and the receiving host. Flows that name the same host share this
         /// host. This affects queues that distinguish hosts. Default: flows with the same
@@ -105,7 +105,7 @@ keys! {
         rtt: Time = POSITIVE_TIME;
         /// Links that packets of the source pass; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// With true, packets of the source take the reverse direction of the route.
+        /// With true, packets of the source travel in the reverse direction of the route.
         key reverse = BOOL.default("false");
         /// Names of the sending host and the receiving host. Flows and sources that name the same
         /// host share this host. This affects queues that distinguish hosts. Default: sources with

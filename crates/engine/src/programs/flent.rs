@@ -14,8 +14,8 @@ const AROUND_S: u64 = 13;
 /// The registry entry of `flent`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "flent",
-    doc: "A test of Flent. The data file that Flent writes is stored with the run. Uploads take \
-        the forward direction of the route, and downloads take the reverse direction.",
+    doc: "Runs one of Flent's tests. The data file that Flent writes is stored with the run. \
+        Uploads use the forward direction of the route, and downloads use the reverse direction.",
     follows: "Flent, netperf and irtt",
     options: &[
         Opt {

@@ -32,7 +32,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "downloads",
-            doc: "Number of downloads, which follow each other over one connection.",
+            doc: "Number of downloads, one after another over the same connection.",
             kind: Kind::Int {
                 min: 1,
                 max: 10_000,

@@ -20,7 +20,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "parallel",
-            doc: "Number of connections at the same time.",
+            doc: "Number of parallel connections.",
             kind: Kind::Int { min: 1, max: 128 },
             default: Some("1"),
             tc: None,
@@ -52,7 +52,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "length",
-            doc: "Size, in bytes, of a UDP datagram or of a write to a TCP socket; default: the default of iperf3.",
+            doc: "Size, in bytes, of a UDP datagram or of a write to a TCP socket; default: iperf3's own default.",
             kind: Kind::Int {
                 min: 16,
                 max: 65_000,

@@ -47,7 +47,7 @@ pub struct Adapter {
 pub const ADAPTERS: &[Adapter] = &[
     Adapter {
         kind: "quinn",
-        doc: "A download over QUIC by quinn.",
+        doc: "Downloads data over QUIC. Server and client are quinn.",
         folder: "stacks/quinn",
     },
     Adapter {

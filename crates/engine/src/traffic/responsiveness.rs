@@ -21,11 +21,12 @@
 //! goodput and responsiveness became stable, and "medium" in all other cases.
 //!
 //! Deviations: TLS is not modelled. So a foreign probe has only two exchanges, which are the TCP
-//! handshake and the fetch. Foreign probes are ordered by the sum of both times, and the slowest
-//! 5 % of them are ignored. The server sends the response to a self probe before unsent bulk data.
-//! (The draft allows 5 ms of unsent bulk data before the response.) If the request of a self probe
-//! is lost, it is sent again after 1 s. If the chosen connection already has an unanswered probe,
-//! the self probe is skipped. To test both directions, use two sources of this kind.
+//! handshake and the fetch. Foreign probes are ordered by the total time of both exchanges, and the
+//! slowest 5 % of them are ignored. The server sends the response to a self probe before unsent
+//! bulk data. (The draft allows 5 ms of unsent bulk data before the response.) If the request of a
+//! self probe is lost, it is sent again after 1 s. If the chosen connection already has an
+//! unanswered probe, the self probe is skipped. To test both directions, use two sources of this
+//! kind.
 
 use std::collections::VecDeque;
 

@@ -42,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "idle",
-            doc: "With `reuse`: when a response is complete, connections that have been unused for this long are closed. With 0s, a connection whose handshake completes before the next request is closed as well. Default: 90s.",
+            doc: "With `reuse`: when a response is complete, the client closes connections that have been unused for this long. With 0s, it also closes connections whose handshake completes after this response and before the next request. Default: 90s.",
             kind: Kind::Time { min: Time(0) },
             default: None,
             tc: None,

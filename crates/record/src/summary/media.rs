@@ -48,7 +48,7 @@ fields! {
         stall_s: f64 = measured("s", Once).less();
         /// Duration of the longest stall.
         longest_stall_s: f64 = measured("s", Once).less();
-        /// Rate of the media itself, without headers.
+        /// Rate of the captured audio or video, without headers.
         bitrate_mbit: Option<f64> = measured("Mbit/s", Bytes).called("media_mbit").more();
     }
 }
@@ -70,11 +70,11 @@ fields! {
         foreign_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
         /// Duration of probes on bulk connections.
         loaded_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less();
-        /// Number of complete intervals of the test.
+        /// Number of complete intervals of the responsiveness test.
         intervals: u64 = measured("", Count).called("rpm_intervals");
-        /// Number of bulk connections at the end of the test.
+        /// Number of bulk connections at the end of the responsiveness test.
         connections: u64 = measured("", Count).called("rpm_connections");
-        /// Mean goodput of the last 4 intervals of the test.
+        /// Mean goodput of the last 4 intervals of the responsiveness test.
         goodput_mbit: f64 = measured("Mbit/s", Bytes).called("rpm_goodput_mbit").more();
     }
 }

@@ -81,7 +81,7 @@ fields! {
         rtt_ms: Stat = measured("ms", Samples).only(&["mean", "p50", "p99", "max"]).less();
         /// How the round-trip times are measured: `tcp` or `base and sojourn`.
         rtt_of: Option<&'static str> = about();
-        /// Queue delay of the packets of the sender's host.
+        /// Queue delay of the packets that the sender's host sent.
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
         /// Packets that the sender's host sent.
         packets: u64 = measured("packets", Count);

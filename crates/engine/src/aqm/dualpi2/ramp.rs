@@ -14,7 +14,7 @@ use crate::units::Time;
 
 pub(super) const L_AQM: Opt = Opt {
     name: "l_aqm",
-    doc: "How packets of L are marked according to their own delay: at a step (Linux), or on the ramp of RFC 9332, which spaces marks evenly.",
+    doc: "How packets of L are marked according to their sojourn time: with a step threshold, as in Linux, or with the ramp of RFC 9332. The ramp spaces marks evenly.",
     kind: Kind::Word(&["step", "ramp"]),
     default: Some("step"),
     tc: None,

@@ -48,7 +48,7 @@ const GSO: Opt = Opt {
 /// The option that determines whether the stack writes a qlog file.
 pub const QLOG: Opt = Opt {
     name: "qlog",
-    doc: "Whether the server writes a qlog file of each connection.",
+    doc: "Whether the server writes a qlog file for each connection.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

@@ -10,7 +10,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `quiche`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quiche",
-    doc: "A download over QUIC by quiche, which does not support ECN.",
+    doc: "Downloads data over QUIC. Server and client are quiche, which does not support ECN.",
     follows: "quiche 0.30.0",
     options: &[
         Opt {

@@ -9,7 +9,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `quinn`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quinn",
-    doc: "A download over QUIC by quinn.",
+    doc: "Downloads data over QUIC. Server and client are quinn.",
     follows: "quinn 0.11.12",
     options: &[
         Opt {
