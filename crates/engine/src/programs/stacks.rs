@@ -47,7 +47,7 @@ pub struct Adapter {
 pub const ADAPTERS: &[Adapter] = &[
     Adapter {
         kind: "quinn",
-        doc: "Downloads data over QUIC. Server and client are quinn.",
+        doc: "A download over QUIC by quinn.",
         folder: "stacks/quinn",
     },
     Adapter {
