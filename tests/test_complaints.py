@@ -166,7 +166,7 @@ REJECTED: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "text of names": (lambda: arguments.names("metrics", 3), "use a list of names"),
     "range": (lambda: ranges.parse("a.b", "1ms.."), "use LO..HI"),
-    "run": (lambda: layout.find_run("ffff", Path("results")), "use a folder of results/runs"),
+    "run": (lambda: layout.find_run("ffff", Path("results")), "run a scenario first"),
     "report over a file": (lambda: marker.require_own(Path("f")), "move it away"),
 }
 

@@ -2185,15 +2185,15 @@ fn words_of_the_field() {
     let in_path = [
         (
             "delay = \"10ms\"",
-            "write \"rtt\", or another of rtt, profile, offloads",
+            "write \"rtt\", the delay of both directions together",
         ),
         (
             "latency = \"10ms\"",
-            "write \"rtt\", or another of rtt, profile, offloads",
+            "write \"rtt\", the delay of both directions together",
         ),
         (
             "owd = \"10ms\"",
-            "write \"rtt\", or another of rtt, profile, offloads",
+            "write \"rtt\", the delay of both directions together",
         ),
         (
             "bandwidth = \"1Mbit\"",

@@ -130,13 +130,15 @@ def find_run(name: str, root: Path) -> Path:
             f"{name}: {len(begun)} ids of runs begin like this; write more of the id, such as "
             f"{begun[0]}"
         )
+    if not known:
+        raise InputError(
+            f"{name}: no such run, and {root / 'runs'} has no runs; run a scenario first"
+        )
     import difflib
 
-    hint = (difflib.get_close_matches(name, known, n=1) or known[:1] or [""])[0]
-    raise InputError(
-        f"{name}: no run; expected a folder of {root / 'runs'} or its name"
-        + (f", e.g. {hint}" if hint else ", which has none")
-    )
+    near = difflib.get_close_matches(name, known, n=1)
+    advice = f"the id of a run in {root / 'runs'}, such as {(near or known)[0]}"
+    raise InputError(f"{name}: no such run; use {advice}")
 
 
 def index_path(root: Path, sweep_id: str) -> Path:

@@ -107,6 +107,8 @@ impl Reader<'_> {
             problem.help = elsewhere::set_buffer(&item.key, def)
                 .or_else(|| elsewhere::move_to(&item.key, def))
                 .or_else(|| elsewhere::write_in(&item.key, def));
+        } else if problem.nearest.as_deref() == Some("rtt") && synonyms::is_one_way(&item.key) {
+            problem.help = Some("write \"rtt\", the delay of both directions together".into());
         }
         self.problem(problem);
     }

@@ -204,6 +204,20 @@ pub(crate) fn meant(word: &str) -> impl Iterator<Item = &'static str> {
     names.filter_map(move |(name, words)| words.iter().any(|w| plain(w) == word).then_some(*name))
 }
 
+/// Returns whether `word` usually means the delay of one direction, which is half of `rtt`.
+pub(crate) fn is_one_way(word: &str) -> bool {
+    let words = [
+        "delay",
+        "latency",
+        "one_way_delay",
+        "owd",
+        "prop_delay",
+        "propagation",
+        "propagation_delay",
+    ];
+    words.contains(&plain(word).as_str())
+}
+
 fn plain(word: &str) -> String {
     word.to_lowercase().replace('-', "_")
 }

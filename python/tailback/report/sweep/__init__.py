@@ -79,9 +79,9 @@ def _keys(axes: Sequence[SweepAxis]) -> str:
 
 
 def _listed(axis: SweepAxis) -> str:
-    # If several keys are swept together, their values contain commas, so separate steps by
-    # semicolons.
-    return ("; " if len(axis.keys) > 1 else ", ").join(axis.levels)
+    # A value can contain commas, for example if several keys are swept together, or if it is an
+    # inline table.
+    return ("; " if any("," in level for level in axis.levels) else ", ").join(axis.levels)
 
 
 def _facts(results: Results, groups: Sequence[Sequence[Run]]) -> Facts:
