@@ -68,7 +68,7 @@ def texts(values: Mapping[str, object]) -> list[tuple[str, str]]:
 
 
 def table_of(given: object) -> Mapping[str, object]:
-    """Check the argument `set` of Python functions, which is a table of values by path."""
+    """Return the argument `set` of a Python function as a table of values by path, or reject it."""
     return {} if given is None else arguments.table("set", given, "of paths and values")
 
 
@@ -84,9 +84,9 @@ def load(
     """Validate a scenario like `check`. `values` has pairs of path and value, which replace values
     of the scenario. A value is TOML text, or a word without quotes.
 
-    Without an engine, the scenario is validated for the simulator. Plugins come from the scenario,
-    the argument and the environment. `asserts` is a file with more `[[assert]]` tables. Issues a
-    `ScenarioWarning` for unusual settings.
+    Without `runner`, the scenario is validated for the simulator. Loads the plugins that the
+    scenario, `plugins` and the environment variable `TAILBACK_WITH` name. `asserts` is a file with
+    more `[[assert]]` tables. Issues a `ScenarioWarning` for unusual settings.
     """
     text, name, folder = _read(scenario)
     placed = _in_table(scenario) if isinstance(scenario, Mapping) else _in_file
@@ -111,8 +111,8 @@ def _loaded(
     plugins: Sequence[Path | str],
 ) -> _native.Scenario:
     if seeds is not None:
-        # Replace a larger number by the largest signed 64-bit integer. The validator rejects that
-        # number, too.
+        # Python integers have no limit, so pass at most the largest signed 64-bit integer, which
+        # the validator rejects.
         seeds = min(arguments.count("seeds", seeds), 2**63 - 1)
     chosen = runner or engines.get("sim")
     wanted = asked.by_scenario(text, name, values, folder)
@@ -163,7 +163,7 @@ def _in_file(diagnostic: _native.Diagnostic) -> _native.Diagnostic:
 
 
 def _in_table(table: Mapping[str, object]) -> Callable[[_native.Diagnostic], _native.Diagnostic]:
-    """Return a function that replaces a diagnostic's line by its path in the table."""
+    """Return a function that states where in `table` the cause of a diagnostic is."""
     document = toml.Document(table)
 
     def placed(one: _native.Diagnostic) -> _native.Diagnostic:

@@ -253,7 +253,7 @@ def gaps(results: Results, cell: ClockCell) -> Gaps:
                 interface, high, low, _, length = struct.unpack_from("<5I", block, 8)
                 if interface == 1 and length == FRAME_BYTES:
                     times.append(high << 32 | low)
-    # Skip longer gaps, in which the queue was empty.
+    # Skip gaps of at least two transmission times, because the queue was empty in between.
     late = [
         (later - earlier - slot_ns) / 1e3
         for earlier, later in pairwise(times)

@@ -1,9 +1,8 @@
 """Checks that the index of a sweep agrees with the manifests of its runs.
 
-An index contains a hash of itself, but someone who edits the index can
-recompute the hash. This check detects runs that were exchanged in the index.
-The sweep's id is a hash of the run ids, and each manifest contains the swept
-values.
+An index contains a hash of itself, but someone who edits the index can recompute the hash. This
+check therefore compares the sweep's id with a hash of the run ids. It also compares the swept
+values in the index with those in the manifests, to detect swapped runs.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ Leaf = tuple[str | int, ...]
 
 def sweep_id(run_ids: Iterable[str]) -> str:
     """Compute the id of a sweep from its run ids, like `hash::sweep_id` in crates/scenario."""
-    # This import is slow, and `run` does not need it.
+    # Import it only here, because the import is slow and `tailback run` does not need it.
     import hashlib
 
     total = hashlib.sha256()
@@ -114,9 +113,9 @@ def _disagreeing(
     values for a key.
 
     A manifest may name a setting differently than a scenario does. The function therefore compares
-    all manifest entries that the key may set. If the values of one such entry agree at all sweep
-    points, nothing differs. If an entry agrees at too few sweep points, the function assumes that
-    it is another setting.
+    all manifest entries that the key may set. If the values of one such entry agree with the index
+    at all sweep points, the result is empty. If an entry agrees at too few sweep points, the
+    function assumes that it is another setting.
     """
     alike = _numbers(values) or all(isinstance(value, str) for value in values)
     if not alike or len(set(map(str, values))) < 2:

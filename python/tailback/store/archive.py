@@ -95,7 +95,8 @@ class _Sizes:
         wanted = dict.fromkeys(run_ids)
         unknown = [run_id for run_id in wanted if run_id not in self._known]
         threads = min(frames.READERS, machine.cores())
-        # Ctrl-C takes effect between these groups.
+        # Ask for the sizes of `TOGETHER` runs at once, so that Ctrl-C takes effect between two
+        # requests.
         for begin in range(0, len(unknown), TOGETHER):
             part = unknown[begin : begin + TOGETHER]
             self._known.update(zip(part, self.catalogue.sizes(part, threads), strict=True))
@@ -128,14 +129,15 @@ def namesakes(sweep_id: str, root: Path) -> list[str]:
     """Return the ids of sweeps with the same title as this sweep that began at about the same time,
     such as the variants of `compare`.
 
-    A sweep of an edited file may have the same title, but another command began it at another time.
+    The title alone is not enough: it may also be that of an earlier version of the same file.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
         try:
             begun[file.parent.name] = layout.read_index(file).title, file.stat().st_mtime
         except (DamagedResults, OSError):
-            # Do not warn about damaged indexes, because the commands that list sweeps do.
+            # Do not warn about damaged indexes, because the commands that list sweeps already warn
+            # about them.
             continue
     title, when = begun.pop(sweep_id, (None, 0.0))
     return [
@@ -229,7 +231,8 @@ def _plan(
 def _measured(root: Path, run_ids: Iterable[str]) -> int:
     """Return the total size (in bytes) of the files of these runs.
 
-    The files are looked up, because the catalogue does not notice files that grew in place.
+    The sizes come from the file system, because the catalogue does not notice files that grew in
+    place.
     """
     return sum(
         entry.stat(follow_symlinks=False).st_size
@@ -255,8 +258,8 @@ def remove(what: RemovalPlan) -> None:
         layout.refuse_link(path)
     if not paths:
         return
-    # The end of the block deletes everything together, in compiled code. If this process is killed
-    # before, a later process deletes the remaining folders.
+    # At the end of the block, compiled code deletes the temporary folder with all run folders in
+    # it. If this process is killed earlier, a later process deletes the temporary folder.
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
             os.rename(path, scratch / str(number))

@@ -1,10 +1,10 @@
-"""Records what lists and deletions need of the indexes of large sweeps.
+"""Caches the fields of large indexes that commands read to list and delete sweeps.
 
 Reading the index of a sweep with 100,000 runs takes most of a second. `sweeps/.catalogue` has the
 title, engine and run ids of each large sweep, and the metadata of its index: device, inode, size,
 mtime and ctime. An entry is used only if the metadata of the index is unchanged. Programs cannot
-set the ctime, so an entry cannot come from another folder. If the file is missing or damaged,
-commands only take longer.
+set the ctime, so the entries of a catalogue that was copied with its folder do not match. If the
+file is missing or damaged, commands only take longer.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ State = list[int]
 
 @dataclass(frozen=True)
 class IndexBrief:
-    """What lists and deletions need of a sweep's index."""
+    """The fields of a sweep's index that commands read to list and delete sweeps."""
 
     id: str
     title: str

@@ -16,7 +16,8 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
     scenario in the run's manifest."""
     links = canonical.get("links", [])
     owners = list(_owners(canonical))
-    # The options of queues and impairments before the event. An event lists all options.
+    # The options of queues and impairments before the event. They tell which options an event
+    # changes, because the event lists all options.
     options: dict[tuple[int, int | None], dict[str, Any]] = {}
     for number, link in enumerate(links):
         options[number, None] = link.get("queue", {}).get("options", {})
@@ -32,7 +33,7 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sentences(found: list[dict[str, Any]]) -> list[str]:
-    """Return a sentence for each event."""
+    """Return sentences about the first events, and one with the number of later events."""
     told = [event["sentence"] for event in found[:MAX_SENTENCES]]
     more = len(found) - len(told)
     return [*told, f"And {more} more event{'s' if more > 1 else ''}."] if more else told
@@ -74,7 +75,7 @@ def _part(
     else:
         algorithm = links[number]["impairments"][place]["kind"]
         what, kind = f"the impairment {algorithm}", "impairments"
-    # A queue of a plugin has no entry.
+    # The registry has no entry for the queue of a plugin.
     differing = list(_differing(new, old, entry(kind, algorithm).get("options", ())))
     return f"{what} of {name} gets {', '.join(differing)}" if differing else ""
 

@@ -1,11 +1,11 @@
 """Defines the layout of a folder of results: `runs/<run_id>/` and `sweeps/<id>/index.json`.
 
 The engine writes runs (crates/record). This module writes the indexes of sweeps, and finds runs and
-sweeps.
-Every run folder is complete, because it appears in one step.
+sweeps. A run folder is always complete, because the engine moves it into `runs/` in one step.
 
-A file contains the id of its run or sweep. This id is trusted only if it equals the name of the
-file's folder. A folder of results contains no links, and its files name no paths.
+The manifest of a run and the index of a sweep contain the run's or sweep's id. This id is trusted
+only if it equals the name of the folder. A folder of results contains no links, and its files name
+no paths.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class PointRef:
     labels: dict[str, str]
     seed: int
     run_id: str
-    #: Id of the run with the same seed and the standard backoff (`beta_ecn` = `beta`), to which
-    #: gains are relative.
+    #: Id of the run with the same seed and the standard backoff (`beta_ecn` = `beta`), relative to
+    #: which gains are computed.
     baseline: str | None = None
     #: Ids of the runs in which a competitor sends nothing, by the competitor's name.
     without: Mapping[str, str] = field(default_factory=dict)
@@ -303,8 +303,11 @@ def _mode(path: Path) -> int:
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file to write. At the end of the block it replaces `target` in
-    one step. After an error, `target` is unchanged."""
+    """Yield the path of a temporary file to write.
+
+    At the end of the block, this file replaces `target` in one step. After an error, `target` is
+    unchanged.
+    """
     place = Path(os.path.realpath(target))
     if place.exists() and not place.is_file():
         # Write to a pipe or a device directly. If the path is a folder, opening it raises a

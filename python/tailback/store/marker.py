@@ -24,7 +24,7 @@ FORMAT = 1
 
 
 def write(folder: Path, identity: str) -> None:
-    """Mark a folder as the report of this name, with the files that it now contains."""
+    """Write the marker of the report `identity`, which lists the files now in the folder."""
     files = {name: _mark(folder / name) for name in _files(folder)}
     text = json.dumps({"format": FORMAT, "kind": KIND, "id": identity, "files": files}, indent=1)
     (folder / NAME).write_bytes(_native.seal(text))

@@ -33,7 +33,7 @@ def point_key(point: Swept) -> Key:
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """Return the key that identifies a sweep point with these swept values.
 
-    The key includes the unit in the label, because parameters are numbers without a unit. It thus
+    The key includes the unit from the label, because the numbers in `params` have no unit. It thus
     distinguishes 20000 packets, 20000 bytes and 20000 ns.
     """
     return tuple(

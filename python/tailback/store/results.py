@@ -50,9 +50,11 @@ class Run:
     seed: int
     run_id: str
     path: Path
-    #: Id of the run with the standard backoff (`beta_ecn` = `beta`), to which gains are relative.
+    #: Id of the run with the standard backoff (`beta_ecn` = `beta`), relative to which gains are
+    #: computed.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The sweep's runs by id, in which runs find their baseline run, so that it is read only once.
+    #: The sweep's runs by id. A run takes its baseline run from them, so each baseline run is read
+    #: only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
     #: Ids of the runs without a competitor, by the competitor's name. Harm is computed from them.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
@@ -118,10 +120,11 @@ class Run:
     ) -> pl.DataFrame:
         """Return a histogram, with the columns lower, width, count.
 
-        `delay_ns` belongs to a link (default: the first) or a program, `delay_ns.CLASS` to the link
-        of a class, `rtt_ns` to a flow, program or `ping` (default: the first flow).
-        `one_way_delay_ns`, `echo_delay_ns`, `frame_delay_ns`, `page_load_ns`, `foreign_ns` and
-        `loaded_ns` belong to a source of traffic (default: the first).
+        `delay_ns` belongs to a link or a program (default: the first link). `delay_ns.CLASS`
+        belongs to the link of that class. `rtt_ns` belongs to a flow, a program or a `ping`
+        (default: the first flow). `one_way_delay_ns`, `echo_delay_ns`, `frame_delay_ns`,
+        `page_load_ns`, `foreign_ns` and `loaded_ns` belong to a source of traffic (default: the
+        first).
         """
         import polars as pl
 
@@ -231,7 +234,7 @@ class Results:
         }
 
     def groups(self) -> list[list[Run]]:
-        """Return the runs grouped by sweep point. Each group has the seeds of a sweep point."""
+        """Return the runs grouped by sweep point. A group contains one run for each seed."""
         groups: dict[points.Key, list[Run]] = {}
         for run in self.points:
             groups.setdefault(points.point_key(run), []).append(run)
@@ -241,8 +244,9 @@ class Results:
         """Return a frame with a row for each run and flow: parameters, seed, run_id, and the flow's
         summary.
 
-        Columns have the names of `tailback list metrics`. Counts by cause are only in the JSON.
-        Swept times are durations. `columns` selects some of the columns.
+        Columns have the names of `tailback list metrics`. Only the JSON contains the counts of
+        drops and marks by cause. Columns of swept times have the type `Duration`. `columns` selects
+        some of the columns.
         """
         import polars as pl
 
@@ -453,11 +457,11 @@ class Results:
         (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
         "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
-        e.g. "85mm". At this width, letters have `font_size` points [8; 24 on slides]. `begin` and
-        `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit the axes.
-        `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws the predictions of a
-        formula for the measured probability of loss. `events` ("drops", "marks", "slow-start-exit",
-        "all") draws a tick at the time of each such event.
+        e.g. "85mm". `font_size` is the size of text at this width, in points [8; 24 on slides].
+        `begin` and `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit
+        the axes. `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws the
+        predictions of a formula for the measured probability of loss. `events` ("drops", "marks",
+        "slow-start-exit", "all") draws a tick at the time of each such event.
         """
         from tailback.plot import plot
 
@@ -524,7 +528,7 @@ class Results:
 
         The algorithm has the options that it had in `run` [default: the first run]. Without `flow`
         and `link`, the run must have a single flow. The other arguments are the same as in
-        `tailback evaluate`. The runs are stored beside these results.
+        `tailback evaluate`. The runs are stored in the folder that contains these results.
         """
         from tailback.evaluate import of_results
         from tailback.evaluate.model import Request
@@ -783,8 +787,10 @@ def _durations(results: Results) -> list[pl.Expr]:
 
 
 def _named(run: Run, kind: str) -> list[str]:
-    """Return the names of a run's links, or the names of its flows, sources, programs and
-    groups."""
+    """Return the names of a run's links if `kind` is "link".
+
+    For other kinds, return the names of its flows, sources, programs and groups.
+    """
     if kind == "link":
         return list(run.summary["queues"])
     found = [part["name"] for part in parts.senders(run.summary)]

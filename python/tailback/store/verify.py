@@ -66,7 +66,7 @@ class Verified:
 def verify(root: Path, *, progress: bool | None = None) -> Verified:
     """Read and check all files in a folder of results, without writing anything.
 
-    Raises `InputError` if it is not a folder of results.
+    Raises `InputError` if `root` is not a folder of results.
     """
     if not root.is_dir():
         raise InputError(

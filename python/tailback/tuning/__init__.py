@@ -49,8 +49,9 @@ def tune(
     search. At the end, the candidates on the front and the unchanged scenario run with `unseen`
     seeds that the search did not use.
 
-    The same `seed` gives the same result with any number of `jobs`. An interrupted search resumes.
-    The other keywords are the same as in `tailback.run`. This function needs `tailback[tune]`.
+    The same `seed` gives the same result with any number of `jobs`. Repeating an interrupted search
+    continues it. The other keywords are the same as in `tailback.run`. This function needs
+    `tailback[tune]`.
     """
     return tune_asked(
         scenario,

@@ -1,8 +1,8 @@
 """Defines the goals of a search (metrics to minimise or maximise) and its conditions.
 
 A goal needs one number for each run. The number describes the run, its only link, its only flow, or
-the flow, link or class named after an @. If several flows have this name, the number is the mean of
-their values.
+the flow, link or class whose name follows `@`. If several flows have this name, the number is the
+mean of their values.
 """
 
 from __future__ import annotations

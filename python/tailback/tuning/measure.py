@@ -80,11 +80,11 @@ def _of(
     seeds: int,
     failures: Sequence[str],
 ) -> MeasuredCandidate:
-    """Return the measured numbers of one candidate of a sweep. The candidates form the last axis of
-    the sweep. Only the seeds vary faster.
+    """Return the measured numbers of one candidate of a sweep.
+
+    The runs of the sweep are sorted by sweep point, then by candidate, then by seed.
     """
     runs = {run.run_id: run for run in results.points}
-    # The runs are in the order of the points, then of the seeds.
     ids = [point.run_id for point in scenario.points]
     points = [ids[start : start + seeds] for start in range(place * seeds, len(ids), count * seeds)]
     flat = [run_id for point in points for run_id in point]

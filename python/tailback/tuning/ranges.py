@@ -55,7 +55,7 @@ class Choices:
         return ",".join(map(str, self.words))
 
     def ends(self) -> list[Word]:
-        """Values with which to check that the scenario accepts all choices."""
+        """Return the values with which the search checks that the scenario accepts all choices."""
         return list(self.words)
 
     def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as in `Range`)
@@ -84,7 +84,7 @@ class Range:
     """The units of both ends, if they differ."""
 
     def ends(self) -> list[Word]:
-        """Values with which to check that the scenario accepts the range."""
+        """Return the values with which the search checks that the scenario accepts the range."""
         if self.units[0] == self.units[1]:
             return [self.word(self.low), self.word(self.high)]
         return [f"{_plain(self.low)}{self.units[0]}", f"{_plain(self.high)}{self.units[1]}"]

@@ -98,8 +98,10 @@ class Point:
         return "the 95 % interval of the difference contains 0"
 
     def standing(self, goals: Sequence[Goal]) -> Standing:
-        """Return the answer for all goals together. The answer is not "no worse" as long as any
-        goal may be worse.
+        """Return the answer for all goals together.
+
+        The answer is "open" rather than "no_worse" if any goal is undecided, because the point may
+        be worse in that goal.
         """
         answers = {self.answer(goal) for goal in goals}
         if "worse" in answers:

@@ -1,8 +1,8 @@
 """Writes a point of a front as a scenario: the tuned file with the point's values. The values are
 added as a sweep of one point.
 
-The rest of the file, with its comments, is unchanged. The scenario gives exactly the runs of the
-search.
+The rest of the file, with its comments, is unchanged. Running the scenario repeats exactly the runs
+of this point in the search.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def text(plan: SearchPlan, values: Values, what: str) -> str:
     sets = {path: _literal(word) for path, word in plan.sets}
     lines = [f"# {line}" for line in what.splitlines()]
     lines += [body.rstrip("\n"), "", "[sweep]"]
-    # Outer keys come first, because a table would replace the values inside it.
+    # Outer keys come first, because setting a table afterwards would replace the values inside it.
     chosen = {**sets, **{path: values[path] for path in outer_first(values)}}
     lines += [f"{toml.key(path)} = {toml.value([word])}" for path, word in chosen.items()]
     for path, words in plan.sweep.items():
@@ -47,7 +47,8 @@ def _literal(word: str) -> object:
 def _without_sweep(source: str) -> str:
     """Return a scenario without its sweep.
 
-    If the sweep does not have its own section, write the whole scenario again.
+    If the sweep is not a section `[sweep]` that can be cut out, format the parsed scenario as TOML
+    again, without comments.
     """
     kept, inside = [], False
     for line in source.splitlines():

@@ -95,10 +95,10 @@ class Battery(Protocol):
         """Values that a quick run sets, by path, if any variant runs on the kernel engine."""
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool) -> bool:
-        """Return whether a quick run includes this step, which is a value on an axis of the sweep.
-        `file` is the name of the scenario file without its ending.
+        """Return whether a quick run includes `row`, the values of one step of a sweep's axis.
 
-        `on_kernel` tells whether any variant runs on the kernel engine.
+        `file` is the name of the scenario file without its ending. `on_kernel` tells whether any
+        variant runs on the kernel engine.
         """
 
     def case(self, file: str, params: Row) -> str:

@@ -1,9 +1,9 @@
 """Runs a set of scenarios on several versions of an algorithm, and compares the versions. The false
 discovery rate is controlled over all differences together. The number of seeds is fixed, or follows
 a rule (`SeedRule`). With a rule, every sweep point first runs with a few seeds. Then the thresholds
-of the set of scenarios are tested, as `compare --fail-if` tests them. If no difference of a sweep
-point is undecided, it gets no more seeds. All other sweep points continue. The rule depends only on
-results, so the number of jobs does not affect which runs are made.
+of the set of scenarios are tested, as `compare --fail-if` tests them. A sweep point gets no more
+seeds as soon as all of its differences are decided. All other sweep points continue. The rule
+depends only on results, so the number of jobs does not affect which runs are made.
 """
 
 from __future__ import annotations

@@ -93,8 +93,7 @@ def settle(place: Path, store: _native.Store, version: str | None = None) -> Non
     try:
         os.rename(place, target)
     except OSError:
-        # The store already has the run, because another process was faster or the
-        # stored run is damaged.
+        # The store already has this run. Keep that run if it is intact; otherwise set it aside.
         if store.contains(run_id):
             return
         store.set_aside(run_id)

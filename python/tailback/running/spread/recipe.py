@@ -1,8 +1,8 @@
 """Describes a scenario so that another process can read it again.
 
 A loaded scenario cannot be sent, because it is an object of the compiled module. This module sends
-the scenario's source instead: text, replaced values, and traces. The receiver checks that it gets
-the same run ids.
+the scenario's source instead: its text, the values that `--set` replaces, and traces. The receiver
+checks that it gets the same run ids.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tailback.errors import InputError
 
 @dataclass(frozen=True)
 class ScenarioRecipe:
-    """The text, replaced values and traces from which a scenario is read."""
+    """The text, the values of `--set` and the traces from which a scenario is read."""
 
     text: bytes
     name: str

@@ -2,7 +2,8 @@
 
 Every process computes the same division without communication. Runs are assigned in the order of
 estimated cost, the most expensive first. Each run is assigned to the shard with the lowest cost so
-far. Stored runs are also assigned.
+far. Runs that a store already has are assigned, too, so that the division does not depend on the
+store.
 """
 
 from __future__ import annotations

@@ -159,8 +159,10 @@ class Grades:
         return pl.DataFrame(self.rows(), infer_schema_length=None)
 
     def csv(self) -> str:
-        """Return the grades as CSV. A quote is put before text that a spreadsheet would execute as
-        a formula."""
+        """Return the grades as CSV.
+
+        Text that a spreadsheet would execute as a formula gets an apostrophe in front.
+        """
         file = io.StringIO()
         rows = self.rows()
         writer = csv.writer(file, lineterminator="\n")

@@ -80,8 +80,10 @@ def load(task: Task, path: Path, seeds: int | None, most_cpu_s: float) -> Submis
 def _values(
     task: Task, document: PlacedDocument
 ) -> tuple[dict[str, tuple[Path_, str]], list[Located]]:
-    """Return the submitted values as TOML, with their paths in the submitted file, by key of the
-    scenario."""
+    """Return the path and the value of each key of the scenario that the file sets, and all errors.
+
+    The path is that in the submitted file. The value is TOML text.
+    """
     found: dict[str, tuple[Path_, str]] = {}
     problems: list[Located] = []
     for path, value in _leaves(document.tables, (), task.opens, task.tables):
@@ -121,8 +123,10 @@ table, because the options of the scenario's algorithm may not fit another algor
 def _leaves(
     table: Mapping[str, Any], path: Path_, opens: Sequence[str], own: Any
 ) -> Iterator[tuple[Path_, Any]]:
-    """Yield the submitted values with their paths. If the task's scenario (`own`) has the same
-    table, yield the table's keys one by one.
+    """Yield the submitted values with their paths.
+
+    A table is one value, unless it adds to a table of the task's scenario (`own`): then its keys
+    are yielded one by one.
     """
     for key, value in table.items():
         inner = (*path, key)

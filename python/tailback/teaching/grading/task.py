@@ -54,7 +54,7 @@ class Task:
 
 
 def closed(path: str) -> str | None:
-    """Return a part of a path that submissions must not set, or None."""
+    """Return the first part of `path` that is forbidden in submissions, or None."""
     return next((part for part in path.replace("[", ".").split(".") if part in CLOSED), None)
 
 

@@ -112,7 +112,7 @@ class L4sBattery:
     quick_on_kernel: Mapping[str, object] = {"duration": "20s"}
 
     def keeps(self, file: str, row: Row, *, on_kernel: bool = False) -> bool:
-        """Return whether a quick run includes this step of an axis."""
+        """Return whether a quick run includes `row`, the values of one step of a sweep's axis."""
         if file == "flows":
             pairs = _QUICK_FLOWS_ON_KERNEL if on_kernel else _QUICK_FLOWS
             return (row["flows.L.count"], row["flows.C.count"]) in pairs

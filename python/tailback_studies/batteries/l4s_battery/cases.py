@@ -48,8 +48,10 @@ class Spot:
 
 
 def spot(file: str, params: Mapping[str, Any]) -> Spot:
-    """Return the values of a sweep point, computed from its swept values. `file` is the name of the
-    scenario file without its ending."""
+    """Return the values that determine where the figures show a sweep point.
+
+    `file` is the name of the scenario file without its ending.
+    """
 
     def ms(path: str, default: float) -> float:
         return float(params.get(path, default * 1e6)) / 1e6

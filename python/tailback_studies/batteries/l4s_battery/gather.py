@@ -1,5 +1,6 @@
-"""Collects the data of the figures. They are statistics for each sweep point, version and class,
-averaged over seeds.
+"""Collects the data of the figures.
+
+These data are statistics for each sweep point, version and class, averaged over seeds.
 """
 
 from __future__ import annotations

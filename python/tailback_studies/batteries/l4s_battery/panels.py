@@ -234,7 +234,7 @@ class Panels:
         return self._figure(
             "rate",
             "Rate per flow",
-            # Beside UDP, TCP has little throughput. A logarithmic scale makes this throughput
+            # UDP traffic leaves TCP flows little throughput, which only a logarithmic scale makes
             # visible.
             Look("Mbit/s", "", "log", floor=0.01) if self.over else Look("Mbit/s", ""),
             _of_classes("rate_mbit"),

@@ -262,8 +262,10 @@ def _queue(run: Run) -> Mapping[str, object]:
 
 
 def _lines(what: str, runs: Iterable[Run], read: Callable[[Run], str]) -> list[tuple[str, str]]:
-    """Return a setting of the runs as text. If the setting depends on the link rate, list the
-    rates."""
+    """Return a setting of the runs as text.
+
+    If the setting depends on the link rate, return each of its values with the rates.
+    """
     links: dict[str, set[float]] = {}
     seen: set[Key] = set()
     for run in runs:
@@ -343,8 +345,10 @@ def _how(comparison: BatteryComparison) -> list[str]:
 
 
 def _seeds(comparison: BatteryComparison) -> list[str]:
-    """Describe the rule for the number of seeds. Also list how many sweep points stopped at each
-    test."""
+    """Describe the rule for the number of seeds.
+
+    Also state how many sweep points have each number of seeds.
+    """
     if comparison.rule is None:
         return []
     looks = comparison.rule.looks

@@ -63,7 +63,7 @@ def tails(gathered: Gathered, parts: Mapping[str, str], facts: Facts) -> list[Re
 
 
 def ccdf(view: View, name: str, steps: int = 40) -> list[tuple[float, float]]:
-    """Return `steps` pairs per decade.
+    """Return the tail of the delays in a class, with `steps` delays per decade.
 
     Each pair has a delay (in ms) and the percentage of packets that waited longer.
     """

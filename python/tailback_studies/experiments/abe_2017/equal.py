@@ -60,7 +60,10 @@ def plan(*, quick: bool) -> list[tuple[tuple[str, str], Job]]:
 
 
 def _random(period: int, seed: int) -> list[int]:
-    """Draw at random the numbers of the segments to mark. Each segment has the same probability."""
+    """Draw at random the numbers of the segments to mark.
+
+    Each segment is marked with the same probability.
+    """
     draw = random.Random(seed)
     at, out = 0, []
     for _ in range(MARKS):
@@ -76,7 +79,8 @@ def _job(cc: str, rtt_ms: float, seconds: float, marks: Sequence[int]) -> Job:
     table["bottleneck"]["schedule"] = {"marks": list(marks)}
     table["flows"][0]["cc"]["name"] = cc
     if cc == "cubic":
-        # Equation 5 of RFC 9438 covers only CUBIC's curve, without Reno-friendly growth.
+        # Equation 5 of RFC 9438 covers only CUBIC's curve, without fast convergence or
+        # Reno-friendly growth.
         table["flows"][0]["cc"]["fast_convergence"] = False
     betas = [layout.STANDARD[cc], *(b for b in (0.7, 0.75, 0.8, 0.85, 0.9))]
     table["sweep"] = {"flows.flow.cc.beta_ecn": list(dict.fromkeys(betas))}

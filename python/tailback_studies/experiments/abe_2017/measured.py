@@ -29,7 +29,7 @@ class AbeMeasures:
 
 
 def plan(request: Request) -> Plans:
-    """Return the jobs of the requested parts of the experiment, by plan."""
+    """Return the jobs of the requested parts of the experiment, by the name of their plan."""
     parts, quick, seeds = request.parts, request.quick, request.seeds
     plans: dict[str, Sequence[tuple[Any, Job]]] = {
         "single": single.plan(parts, quick=quick, seeds=seeds, engine=request.engine)

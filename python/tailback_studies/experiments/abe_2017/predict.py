@@ -29,8 +29,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # If the window is at most one BDP, a round trip takes one RTT, in which the flow sends x BDP.
-    # If the window is larger, a round trip takes x RTTs.
+    # A window of at most one BDP fills no queue, so a round trip takes the base RTT. With a larger
+    # window x, the queue lengthens it to x times the base RTT.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 

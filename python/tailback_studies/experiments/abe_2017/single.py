@@ -57,9 +57,10 @@ SETUPS = (
 SEEDS = 5
 
 # Smallest bandwidth-delay product (in segments) for which the formula is trusted. The formula
-# ignores the round trip of a reduction, and ACKs for two segments. Together, these reduce the
-# window by about two segments. If the bandwidth-delay product is smaller than this limit, two
-# segments are more than 2 percentage points of utilisation.
+# ignores that the window does not grow in the round trip of a reduction, and that one ACK may cover
+# two segments. Together, these effects reduce the window by about two segments. If the
+# bandwidth-delay product is smaller than this limit, two segments are more than 2 percentage points
+# of utilisation.
 LEAST_PATH = 100.0
 # Cycles count as equal if the standard deviation of the windows at reductions is at most this
 # share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
@@ -229,5 +230,5 @@ def _windows(run: Run, samples: pl.DataFrame, beta: float) -> list[float]:
     """
     start = run.summary["warmup_s"] * 1e9
     found = samples.filter(pl.col("time_ns") >= start)["value"].to_list()
-    # Linux rounds ssthresh down.
+    # Linux rounds ssthresh down, by 0.5 on average.
     return [(value + 0.5) / beta for value, _ in groupby(found)]

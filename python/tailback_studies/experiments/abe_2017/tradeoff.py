@@ -24,7 +24,7 @@ BETAS = {
     "cubic": (0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
 }
 
-# Differences of gain, loss, delay (ms) and time (s) that count as equal.
+# Largest differences in gain, loss, delay (ms) and time (s) at which two factors count as equal.
 SAME = (0.01, 0.02, 1.0, 1.0)
 
 Key = tuple[str, str, str]
