@@ -80,7 +80,7 @@ METRICS = (
     _metric(
         "frame_p99",
         recorded.metric("frame_delay_ms.p99", "flow"),
-        "the 99th percentile of the delay of frames of media",
+        "the 99th percentile of the delay of media frames",
     ),
     _metric("drops", recorded.metric("drops", "flow"), "the number of dropped packets of a flow"),
     _metric(

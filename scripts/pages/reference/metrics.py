@@ -59,9 +59,9 @@ def _metrics() -> Iterator[str]:
 def _series() -> Iterator[str]:
     yield "## Series\n"
     yield (
-        "A run samples these quantities over time and writes them to `series.parquet`. The file "
-        "also has the gauges: internal values of congestion controls and queues, such as DCTCP's "
-        "alpha.\n"
+        "tailback samples these quantities during a run and writes them to `series.parquet`. The "
+        "file also has the gauges: internal values of congestion controls and queues, such as "
+        "DCTCP's alpha.\n"
     )
     yield "| quantity | scope | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"

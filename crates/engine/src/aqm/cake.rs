@@ -60,7 +60,7 @@ pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
     doc: "Cake shapes traffic to the link's rate and shares the rate fairly among flows and hosts. \
         Each flow's queue has the AQM Cobalt (CoDel and BLUE). Cake can also set SCE marks.",
-    follows: "Linux 7.3 sch_cake; SCE as in June 2019",
+    follows: "Linux 7.3 sch_cake; SCE as of June 2019",
     options: &[
         Opt {
             name: "flow",
@@ -159,7 +159,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "memlimit",
-            doc: "Limit on the memory of all queued packets, counted as Linux counts it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full packets.",
+            doc: "Limit on the memory of all queued packets, counted as Linux counts it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full-size packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -22,10 +22,10 @@
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
 //!   the last packet of C. There is no time shift, unless the option `tshift` sets one. The gains
 //!   are rounded to integers per ns. (They become 0.233 and 2.794 Hz.)
-//! - `dualpi2-2019-wrr-percent`: the scheduler divides the link between L and C by bytes. The
-//!   option `classic_protection` sets C's share. The gains are those of `dualpi2-2019-wrr-counter`.
-//!   `l_drop` is 100 in this version. The step threshold applies if at least two packets remain in
-//!   L.
+//! - `dualpi2-2019-wrr-percent`: the scheduler shares the link's capacity between L and C, counted
+//!   in bytes. The option `classic_protection` sets C's share. The gains are those of
+//!   `dualpi2-2019-wrr-counter`. `l_drop` is 100 in this version. The step threshold applies if at
+//!   least two packets remain in L.
 //! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies
 //!   and there is no memory limit. This version divides the sum of the controller's terms by 127
 //!   instead of 64, which multiplies the gains by 0.504. The step threshold applies to packets that

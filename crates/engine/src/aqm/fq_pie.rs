@@ -4,9 +4,9 @@
 //! One timer updates the drop probabilities of all flows, including inactive flows. The timer
 //! updates 2048 flows at once. Then the timer waits a jiffy (1 ms) before it updates the next 2048
 //! flows. When all flows are updated, the timer waits `tupdate` and begins with the first flow
-//! again. If `limit` packets are queued in all flows together, arriving packets are dropped. As in
-//! Linux, packets that exceed `memory_limit` are counted but not dropped. If the probability is
-//! above `ecn_prob` (10 % in PIE), packets are dropped even if they are ECN-capable. Whether a
+//! again. If the queues of all flows together hold `limit` packets, arriving packets are dropped.
+//! As in Linux, packets that exceed `memory_limit` are counted but not dropped. If the probability
+//! is above `ecn_prob` (10 % in PIE), packets are dropped even if they are ECN-capable. Whether a
 //! packet is dropped or marked depends on the backlog of its own flow. fair/mod.rs describes how
 //! flows are distinguished, and pie.rs describes PIE.
 //!
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         pie::BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is computed from the backlog and the estimated departure rate. Otherwise, the delay is the packets' sojourn time.",
+            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. Otherwise, it is the packets' sojourn time.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),

@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the delay is computed from the backlog and the estimated departure rate. Otherwise, the delay is the packets' sojourn time. Default: false; in version linux-3.14 it is always true.",
+            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. Otherwise, it is the packets' sojourn time. Default: false; in version linux-3.14 it is always true.",
             kind: Kind::Bool,
             default: None,
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),

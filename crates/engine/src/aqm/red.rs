@@ -99,7 +99,7 @@ pub const ENTRY: Entry<Build> = Entry {
             tc: Some("ecn"),
         },
         Opt {
-            doc: "What happens to the average while the queue is empty. \"hold\": the average does not change, as in Linux below a shaper (htb, tbf). \"decay\", as in Linux directly at an interface: after the queue was empty for a time t, the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt.",
+            doc: "What happens to the average while the queue is empty. \"hold\": the average does not change, as in Linux below a shaper (htb, tbf). \"decay\", as in Linux if RED is the root qdisc of an interface: after the queue was empty for a time t, the average is multiplied by (1 - weight)^m, where m = t bandwidth/avpkt.",
             default: Some("hold"),
             ..IDLE
         },

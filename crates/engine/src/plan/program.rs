@@ -106,11 +106,10 @@ keys! {
         /// The program and its arguments. tailback replaces the placeholders {sender}, {receiver},
         /// {sender6} and {receiver6} with the addresses of the hosts. To get the addresses of
         /// another entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is
-        /// replaced by the number of whole seconds from start to stop. If stop is not set, it is
-        /// the number of whole seconds from start to the end of the run. Write "{{" for a literal
-        /// brace.
+        /// replaced by the number of whole seconds from start to stop, or to the end of the run if
+        /// stop is not set. Write "{{" for a literal brace.
         run: Vec<String> => key(KeyKind::Words);
-        /// Declares that this side is a server, which starts before the run begins. The run begins
+        /// Declares that this program is a server, which starts before the run begins. The run begins
         /// when the server is ready. The value says how tailback recognises that the server is
         /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
@@ -121,7 +120,7 @@ keys! {
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The program's working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;
-        /// Environment variables for the program on this side, in addition to the entry's `env`.
+        /// Environment variables for this program, in addition to the entry's `env`.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
     }
 }
@@ -168,7 +167,7 @@ impl AsPart for InteropPlan {
 }
 
 keys! {
-    /// A number that tailback reads from a file of the program.
+    /// A number that tailback reads from a file that the program writes.
     pub struct ResultPlan as "a result" {
         /// Its name.
         name: String;

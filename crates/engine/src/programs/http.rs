@@ -42,7 +42,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tls",
-            doc: "Whether the download uses HTTPS; the certificate is made when the server starts.",
+            doc: "Whether the download uses HTTPS; the server's certificate is generated when the server starts.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -1,6 +1,6 @@
-//! Endpoints of the QUIC interop runner. Their container images are used as root file systems. The
-//! server runs on the sender's host. The client runs on the receiver's host, and fetches files from
-//! the server over HTTP/0.9 or HTTP/3.
+//! This kind runs two endpoints of the QUIC interop runner. Their container images are used as root
+//! file systems. The server runs on the sender's host. The client runs on the receiver's host, and
+//! fetches files from the server over HTTP/0.9 or HTTP/3.
 //!
 //! Server and client find the same environment as in the runner's containers:
 //!
@@ -39,7 +39,7 @@ const MOST: u64 = 500_000_000;
 /// The registry entry of `interop`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
-    doc: "Endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. Set `root` in `sender` and in `receiver` to the unpacked container image of this endpoint. The command `run` defaults to /run_endpoint.sh.",
+    doc: "Runs two endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. Set `root` in `sender` and in `receiver` to the unpacked container image of its endpoint. The command `run` defaults to /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {

@@ -164,7 +164,7 @@ pub const ECN: Opt = Opt {
 /// An option of every kind that opens connections: how many of them may be open at the same time.
 pub const LIMIT: Opt = Opt {
     name: "limit",
-    doc: "Largest number of connections at a time. If a request would exceed this limit, the source discards the request and counts it as refused.",
+    doc: "Largest number of simultaneous connections. If a request would exceed this limit, the source discards the request and counts it as refused.",
     kind: Kind::Int {
         min: 1,
         max: 10_000,

@@ -49,7 +49,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers that leave closing to a garbage collector. The server's host stores a destination's metrics only at these times, and only for clients that closed less than 60 s before. Default: the server closes each connection at once.",
+            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers that leave closing to a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,

@@ -29,7 +29,7 @@ pub const MIN: Opt = Opt {
 /// The option for the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Average queue length at which the probability reaches `probability`, in the unit of min. Above this length, every packet is marked or dropped. Default: 3 min, or limit/4 without min. If max equals min, the curve is a step.",
+    doc: "Average queue length at which the probability reaches `probability`, in the unit of min. Above this length, every packet is marked or dropped. Default: 3 x min, or limit/4 if min is not set. If max equals min, the curve is a step.",
     kind: SIZE,
     default: None,
     tc: Some("max BYTES"),
