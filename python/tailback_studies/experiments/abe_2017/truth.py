@@ -201,8 +201,11 @@ def in_poster_range(
 
 
 def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
-    """Check the ratios against the poster. The poster's group with ABE uses CUBIC. The poster does
-    not say which congestion control its "standard TCP" is."""
+    """Check the ratios against the poster.
+
+    The poster's group with ABE uses CUBIC. The poster does not say which congestion control it
+    means by "standard TCP".
+    """
     out = []
     for (abe, standard), by_beta in over_rtts(points).items():
         cells = in_poster_range(by_beta)

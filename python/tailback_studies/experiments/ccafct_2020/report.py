@@ -50,7 +50,7 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
 
 
 def sections(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Section]:
-    """Return the sections with the goals, the rows, and the errors beyond the goals."""
+    """Return the sections with the goals, the rows, and the errors that exceed a goal's limit."""
     out = [
         Section("result", "How far off", [goals_table(truth.judges(entries), run_facts)]),
         Section("spread", "Side by side", _spread(entries, run_facts)),

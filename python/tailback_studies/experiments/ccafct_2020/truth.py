@@ -68,6 +68,9 @@ def summary(entries: Sequence[CcafctEntry]) -> list[dict[str, Any]]:
 
 
 def missed(entries: Iterable[CcafctEntry]) -> list[CcafctEntry]:
-    """Return the values whose errors exceed their goals. The largest errors come first."""
+    """Return the values whose errors exceed the limit of their goal.
+
+    The largest errors come first.
+    """
     off = [e for e in entries if e.within is False]
     return sorted(off, key=lambda e: -(e.size("relative") or 0.0))

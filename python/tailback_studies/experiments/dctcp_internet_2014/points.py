@@ -75,7 +75,7 @@ class Option:
 
 
 def thin(made: dict[str, Any], keep: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-    """Return a scenario that has only the steps of its zipped axes that `keep` accepts."""
+    """Return the scenario, reduced to the steps of its zipped axes that `keep` accepts."""
     out = copy.deepcopy(made)
     for zipped in out.get("sweep", {}).get("zip", []):
         keys = list(zipped)
@@ -335,14 +335,14 @@ class EqualShare:
     # The parameter: K/M or Max_Prob_DCTCP.
     x: float
     ci95: float | None
-    # Number of seeds for which both flows have equal rates at some point of the grid.
+    # Number of seeds for which both flows have equal rates at some value within the swept range.
     n: int
     utilisation: float
     utilisation_ci95: float | None
     # Mean queue in BDP.
     occupancy: float
     occupancy_ci95: float | None
-    # The values of the grid below and above `x`.
+    # The swept values below and above `x`.
     between: tuple[float, float]
 
 
@@ -352,7 +352,7 @@ def equal_share(
     """Return the value of the column `x` at which log(ratio), averaged over seeds, crosses 0.
 
     The confidence interval is computed from the crossing of each seed. Return None if the curve
-    does not cross 0 within the grid.
+    does not cross 0 within the range of `x`.
     """
     xs = sorted(float(v) for v in frame[x].unique())
     means: list[float] = []
@@ -403,7 +403,7 @@ def logs(ratios: Sequence[float | None]) -> list[float]:
 def _mean_at(
     frame: pl.DataFrame, x: str, xs: Sequence[float], where: Crossing, column: str
 ) -> float:
-    """Interpolate the means over seeds of another column, and return the value at the crossing."""
+    """Interpolate the mean of `column` over seeds at the crossing."""
     means = []
     for value in xs:
         mean = estimate(frame.filter(pl.col(x) == value)[column].to_list()).mean

@@ -61,13 +61,15 @@ def rate(value: Any) -> float:
 
 
 def sixteenths(value: Any) -> float:
-    """Round a threshold in BDP to a multiple of 1/16. The grid's thresholds are such multiples,
-    rounded to bytes."""
+    """Round a threshold in BDP to a multiple of 1/16.
+
+    The scenario has such multiples, rounded to bytes.
+    """
     return round(pts.bdp_size(value) * 16) / 16
 
 
 def nearest(grid: Sequence[float], want: float) -> float:
-    """Return the value of the grid nearest to `want`."""
+    """Return the value in `grid` that is nearest to `want`."""
     return min(grid, key=lambda v: abs(v - want))
 
 

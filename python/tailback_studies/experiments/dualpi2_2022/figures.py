@@ -17,8 +17,8 @@ from tailback_studies.experiments.dualpi2_2022.layout import (
 )
 from tailback_studies.experiments.dualpi2_2022.points import DualPi2Entry
 
-# Quantities with a figure: id, title, prefix of the columns before the class, and title of the
-# axis.
+# Quantities with a figure: id, title, beginning of the column names (without the class), and title
+# of the axis.
 DRAWN: tuple[tuple[str, str, str, str], ...] = (
     ("delay", "Queue delay", "qs", "ms"),
     ("rate", "Rate of a flow", "rpf", "Mbit/s"),

@@ -174,8 +174,10 @@ class Run:
 
 @dataclass(frozen=True)
 class DualPi2Case:
-    """A row of the publication's tables. It reports the TCP flows or the UDP flow of an overload
-    run, or all flows of another run."""
+    """A row of the publication's tables.
+
+    It reports the TCP flows or the UDP flow of an overload run, or all flows of a run without UDP.
+    """
 
     run: Run
     # The flows whose statistics the row has: "tcp" or "udp" in overload, otherwise "".

@@ -1,4 +1,5 @@
-"""Makes tables of every published row, and of the values whose errors exceed their goals."""
+"""Makes tables of every published row, and of the values whose errors exceed the limit of their
+goal."""
 
 from __future__ import annotations
 

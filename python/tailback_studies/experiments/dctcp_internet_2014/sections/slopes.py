@@ -26,8 +26,8 @@ from tailback_studies.experiments.dctcp_internet_2014.words import nearest, sixt
 
 
 def slopes(builder: Builder) -> pl.DataFrame | None:
-    """Return the runs of the grid over Min_Thresh_DCTCP (column min, in BDP) and Max_Prob_DCTCP
-    (column prob)."""
+    """Return the runs with all combinations of Min_Thresh_DCTCP (column min, in BDP) and
+    Max_Prob_DCTCP (column prob)."""
     frame = builder.measured.frames.get("slope")
     if frame is None:
         return None
