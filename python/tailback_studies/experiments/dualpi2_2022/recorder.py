@@ -75,7 +75,7 @@ def weighted(buckets: list[tuple[float, float]]) -> dict[str, float | None]:
     out: dict[str, float | None] = {"mean": mean}
     passed = list(accumulate(count for _, count in buckets))
     for percent in (1, 25, 75, 99):
-        # The divided counts are fractions, so sums of counts have rounding errors.
+        # The divided counts are fractions, so allow for the rounding errors of their sums.
         rank = min(bisect_left(passed, percent * total / 100 - 1e-6), len(buckets) - 1)
         out[f"p{percent}"] = buckets[rank][0]
     out["stddev"] = math.sqrt(squares / (total - 1)) if total > 1 else None

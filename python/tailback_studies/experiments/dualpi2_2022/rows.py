@@ -1,5 +1,5 @@
-"""Lists all published and measured values, and separately the values whose errors exceed
-their goals."""
+"""Lists all published and measured values, and separately the values whose errors exceed a goal's
+limit."""
 
 from __future__ import annotations
 

@@ -52,9 +52,7 @@ def drain_s(place: Place, queue_bytes: float) -> float:
 
 
 def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
-    """Return the goodput of a run in Mbit/s, counted as the version of iperf on its kernel counts
-    it.
-    """
+    """Return the goodput (in Mbit/s) that the version of iperf on the row's kernel would print."""
     if row.kernel not in COUNTS_THE_QUEUE:
         within: float | None = run.summary["flows"][0]["throughput_mbit"]
         return within

@@ -21,7 +21,7 @@ from tailback_studies.reproduction.judges import Judge, judge
 # comparison, the publication's own trials of BBR differ by 0.15 % (median) and 0.4 % (90th
 # percentile). The results of its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
 MEDIAN, P90 = 0.005, 0.02
-# Smallest share of the gains whose sign must not be opposite to the published sign.
+# At least this share of the measured gains must not have the opposite of the published sign.
 SIGNS = 0.95
 
 

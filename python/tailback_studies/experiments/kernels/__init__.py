@@ -1,5 +1,7 @@
-"""Compares Linux kernels with runs of one flow through a queue, and with two published
-experiments."""
+"""Compares Linux kernels with each other.
+
+Each kernel runs one flow through several queues, and some run parts of two published experiments.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,7 @@ def _built(request: Request) -> tuple[list[str], list[str]]:
     in_use = kit.current().release
     others = [release for release in RELEASES if release in there_are and release != in_use]
     if {"alone", "acks"} & set(request.parts) and not others:
-        # The error message contains the command that builds the kernel.
+        # This call raises an error that contains the command to build the kernel.
         kit.named(RELEASES[0])
     if {"sce-2019", "dualpi2-2022"} & set(request.parts):
         kit.named(BED)

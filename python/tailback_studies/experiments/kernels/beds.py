@@ -84,8 +84,8 @@ def dualpi2_jobs(kernels: Sequence[str], *, quick: bool) -> list[Job]:
     """Return the jobs of dualpi2-2022 for each kernel, with one seed."""
     seconds = dualpi2.QUICK_SECONDS if quick else dualpi2.SECONDS
     made = [dualpi2.job(run, seeds=1, seconds=seconds) for run in dualpi2_runs(quick=quick)]
-    # Let the qdisc fq pace the packets. TCP's own pacing sends joined segments, which stay joined
-    # in the bottleneck's queue.
+    # Let the qdisc fq pace the packets. TCP's own pacing sends TSO packets of several segments,
+    # which the bottleneck's queue does not split.
     own = {"tcp.pacing": "fq"}
     return [Job(job.scenario, {"kernel": kernel, **own}, 1) for kernel in kernels for job in made]
 

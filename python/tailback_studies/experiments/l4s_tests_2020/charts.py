@@ -55,8 +55,11 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 
 
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
-    """Return an axis. On a logarithmic axis, the ticks are at 1, 2 and 5 of each decade, or only at
-    1 if there are many decades."""
+    """Return an axis.
+
+    On a logarithmic axis, each decade has ticks at 1, 2 and 5. With more decades, it has ticks at 1
+    and 3, or only at 1.
+    """
     if not log:
         return alt.Axis(tickCount=5)
     steps = (1, 2, 5) if high / low < 60 else (1, 3) if high / low < 600 else (1,)

@@ -48,8 +48,8 @@ def _least(cells: Cells) -> float:
     return min(cells["prague_mbit"], cells["classic_mbit"])
 
 
-# The largest rate of a starving side, the fair share, and the largest queue delay that counts as
-# low.
+# The largest rate at which a side (Prague or its competitor) starves, the fair share, and the
+# largest queue delay that counts as low.
 STARVED_MBIT, FAIR_MBIT, NEAR_MS = 0.1 * RATE_MBIT, 0.5 * RATE_MBIT, 1.0
 # Largest difference of a side's rate from the fair share under fair queueing.
 APART_MBIT = 0.05 * RATE_MBIT

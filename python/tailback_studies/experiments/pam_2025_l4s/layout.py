@@ -29,7 +29,7 @@ QUEUES: Mapping[str, str] = {
     "FQ_Codel_L4S": "FQ-CoDel, L4S",
     "DualPI2": "DualPI2",
 }
-# Queues that run with several flows per side.
+# Queues that also run with several flows of Prague or CUBIC.
 QUEUES_OF_MANY = ("FIFO", "single_queue_FQ", "Codel", "FQ_Codel", "FQ_Codel_L4S", "DualPI2")
 # Numbers of flows of Prague and of CUBIC.
 MANY = (
@@ -49,8 +49,8 @@ COMPETITORS = (
 WORDS = {"cubic": "CUBIC", "bbr": "BBR", "bbr3": "BBRv3"}
 ECN_WORDS = {"noecn": "no ECN", "ecn": "ECN", "ecnlow": "marks used"}
 
-# Columns of a published row: the rates of both sides, and the smoothed RTT of the first flow of
-# each side.
+# Columns of a published row: the rates of both sides (Prague and its competitor), and the smoothed
+# RTT of the first flow of each side.
 RATES = ("prague_mbit", "classic_mbit")
 SRTTS = ("prague_srtt_ms", "classic_srtt_ms")
 COLUMNS = (*RATES, *SRTTS)
