@@ -168,8 +168,11 @@ class Experiment(ABC):
         )
 
     def folder(self, request: Request) -> str:
-        """Return the folder of the report. Reports of single parts and of other engines have other
-        folders, so that they do not overwrite the report of the whole experiment."""
+        """Return the folder of the report.
+
+        A report of single parts, or of runs on another engine than the simulator, has a folder of
+        its own, so that it does not overwrite the report of the whole experiment.
+        """
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)
         return "-".join((self.name, *(() if whole else request.parts), *engine))

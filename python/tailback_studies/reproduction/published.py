@@ -118,7 +118,7 @@ class Whole:
         return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
 
     def tables(self, pattern: str) -> Iterator[tuple[Section, Block]]:
-        """Yield each table whose title or section heading matches."""
+        """Yield each table whose title or section heading matches `pattern`."""
         for section in self.sections:
             for block in section.blocks:
                 if "columns" in block and re.search(pattern, f"{section.title} {block['title']}"):
@@ -216,8 +216,8 @@ class _Room:
             # Skip the caption of a figure, because the short page has no other figures.
             if "figure" in before:
                 continue
-            # Skip the line about a table's runs, such as seeds and duration. The page of the
-            # results shows it.
+            # Skip the line about a table's runs, such as seeds and duration. The page with the
+            # complete results contains this line.
             if "text" in block and not block["text"].startswith("*"):
                 texts = [block["text"]]
             elif "columns" in block and id(block) not in shown:

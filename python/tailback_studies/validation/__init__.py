@@ -70,8 +70,10 @@ def validate(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> Validation:
-    """Run the grid on both engines, and compare the results. `only` names the queues to run. If
-    `stored` is true, compare only stored runs, and make no new runs.
+    """Run the scenarios of `grid` on both engines, and compare the results.
+
+    `only` names the queues to run. If `stored` is true, compare only stored runs, and make no new
+    runs.
     """
     ran = grid.run(options, quick=quick, only=only, stored=stored)
     cells = cells_of(ran)

@@ -8,8 +8,8 @@ engine has a phase effect in this scenario. Fourth: with more seeds, the differe
 limit. In this case, the few seeds of the scenario miss what happens seldom. For example, flows of
 fq_codel share a queue in some seeds only. Fifth: with more seeds, the values of both engines form
 the same few groups, with gaps wider than the limit. In this case, the seed decides to which group a
-run belongs. For example, DCTCP's window stays constant if alpha is too small to reduce the window
-by a segment. If no check finds a cause, the cause is unknown.
+run belongs. For example, DCTCP's window stays at a value that depends on the seed if alpha is too
+small to reduce the window by a segment. If no check finds a cause, the cause is unknown.
 """
 
 from __future__ import annotations

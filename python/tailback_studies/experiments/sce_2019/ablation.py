@@ -241,8 +241,10 @@ REMARKS: tuple[Remark, ...] = (
 
 
 def plan(*, quick: bool, seeds: int) -> dict[str, list[SceBatch]]:
-    """Return the batches to run. The key is the id of an alternative. If a remark in the
-    publication concerns the values, the key is `REMARK/ALTERNATIVE`.
+    """Return the batches to run.
+
+    The key is the id of an alternative. For a batch that examines a remark of the publication, the
+    key is `REMARK/ALTERNATIVE`.
     """
     setups = SETUPS[:: 3 if quick else 1]
     whole = points.sample(setups) if quick else points.every(setups)

@@ -231,7 +231,7 @@ def entries(
     without a published value."""
     by_place: dict[tuple[SceSetup, Place], list[dict[str, Any]]] = {}
     for batch, results in zip(batches, runs, strict=True):
-        # Find the value of each run by its rate and RTT.
+        # Find the table cell that each run measures, by the rate and RTT of the run.
         names = {_place_key(*place): place for place in batch.places}
         for run in results:
             key = (round(float(run.params["bottleneck.rate"])), float(run.params["path.rtt"]))
