@@ -52,7 +52,7 @@ def check(
 
 
 def overrides(words: Sequence[str]) -> list[tuple[str, str]]:
-    """Parse the values of `--set` to pairs for `load`."""
+    """Parse the values of `--set` into pairs for `load`."""
     pairs = []
     for text in words:
         path, equals, value = text.partition("=")

@@ -85,7 +85,7 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Return a summary with at most `FEW_FLOWS` flows and without gains.
+        """Return a summary with at most `FEW_FLOWS` flows, which may leave out gains.
 
         Also return the number of omitted flows.
         """

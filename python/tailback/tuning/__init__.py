@@ -79,7 +79,7 @@ def tune_asked(
     sets: Sequence[tuple[str, str]],
     options: RunOptions,
 ) -> Tuned:
-    """Search like `tune`, with set values as TOML text."""
+    """Search like `tune`, with the values of `--set` as TOML text."""
     from tailback.tuning import plan as plans
     from tailback.tuning import search
 

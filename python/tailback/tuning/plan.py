@@ -117,7 +117,7 @@ def make(
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # Load the unchanged file first, so that its own errors have their line numbers.
+    # Load the unchanged file first, so that errors in this file have their line numbers.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:

@@ -1,4 +1,4 @@
-"""Merges several stores into one, for `tailback merge`.
+"""Merges several stores into one (the target), for `tailback merge`.
 
 Every run is verified in its own store, and again in the target. Two runs with the same id must have
 the same files, except for the timing. If they differ, nothing is merged. Runs that the target
@@ -55,7 +55,7 @@ def merge(
     """Merge the runs and sweeps of several folders of results into one folder. Create the folder if
     necessary.
 
-    Damaged runs are not copied, but listed in the result. Raises `InputError`, and changes nothing,
+    The result lists damaged runs, which are not copied. Raises `InputError`, and changes nothing,
     if a folder has no results, or if two runs with the same id differ.
     """
     sources, target = [Path(source) for source in stores], Path(into)

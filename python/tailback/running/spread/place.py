@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RunPlace(Protocol):
-    """The interface of a place other than this process that executes runs, such as a cluster."""
+    """The interface through which runs are executed outside this process, such as on a cluster."""
 
     def execute(
         self, planned: Sequence[Planned], folder: _native.Store, progress: bool | None
@@ -35,7 +35,7 @@ def chosen() -> RunPlace | None:
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block elsewhere."""
+    """Execute the runs of this block at `place`, outside this process."""
     token = _CHOSEN.set(place)
     try:
         yield

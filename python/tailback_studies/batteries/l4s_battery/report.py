@@ -164,8 +164,8 @@ def _by_quantity(comparison: BatteryComparison, variant: VariantResults, facts: 
             groups.setdefault(key, {}).setdefault(str(cell.params["part"]), []).append(d)
             if not cell.nothing:
                 shown.add(key)
-    # Order the rows like the metrics of `l4s-battery`. The first scenarios may not have all
-    # quantities, so their order is not enough.
+    # Order the rows like the metrics of `l4s-battery`. The order in which the quantities occur is
+    # not enough, because the first scenarios may not have all of them.
     order = {name.split(".", 1)[1]: i for i, name in enumerate(comparison.battery.metrics)}
     rows: list[list[Value]] = []
     for (quantity, name), by_part in sorted(

@@ -164,9 +164,12 @@ def _misses(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
 
 
 def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
-    """Return two tables of the rows with a published value. The first table shows the geometric
-    means without a competitor. The second table shows the harm to these means, with its interval. A
-    report of the simulator also shows the results of Linux."""
+    """Return two tables of the rows with a published value.
+
+    The first table shows the geometric means without a competitor. The second table shows the harm
+    to these means, with its interval. A report on runs of the simulator also shows the results on
+    Linux.
+    """
     linux = {} if run_facts.engine.startswith("kernel") else on_linux()
     times: list[list[Value]] = []
     harms: list[list[Value]] = []

@@ -49,8 +49,10 @@ def not_run(reasons: Mapping[str, str]) -> Section:
 
 
 def with_simulated(cells: Sequence[TableCell], measured: DctcpMeasures) -> list[dict[str, Any]]:
-    """Return the values as `reproduce --json` prints them. Values of Table I also contain the
-    simulator's value."""
+    """Return the values as `reproduce --json` prints them.
+
+    The objects for values of Table I also contain the simulator's value.
+    """
     of_sim = {cell.id: cell for cell in table1.cells(measured.simulated)}
     out = []
     for cell in cells:

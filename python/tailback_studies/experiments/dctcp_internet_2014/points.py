@@ -31,7 +31,7 @@ ROWS: tuple[tuple[str, float], ...] = (
     ("0.707", 0.70711),
     ("1", 1.0),
 )
-# Batches of single runs to draw over time.
+# Batches whose first runs the figures draw over time.
 DRAWN = ("fig1", "fig2")
 
 # With these settings, Linux sends frames of 1500 B, as in the paper. The frame size includes the
@@ -215,7 +215,10 @@ def lengths(batch: DctcpBatch) -> tuple[str, str]:
 
 
 def _quick(made: Mapping[str, Any]) -> dict[str, Any]:
-    """Return shorter times for a quick run. Runs whose series are drawn are already short."""
+    """Return the shorter duration and warm-up of a quick run.
+
+    Runs whose series are drawn are already short.
+    """
     if made["record"].get("series") == "changes":
         return {}
     return {"duration": "45s", "warmup": "5s"}

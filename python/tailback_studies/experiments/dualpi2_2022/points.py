@@ -46,7 +46,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-# Queues with which unpatched Linux can run the experiments. DualPI2's L class would need Prague.
+# Queues with which unpatched Linux can run the experiments. DualPI2 is not among them, because its
+# L class needs Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0

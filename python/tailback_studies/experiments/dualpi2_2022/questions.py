@@ -75,7 +75,8 @@ _SWING: tuple[tuple[str, str], ...] = (
 
 
 def swing(by_reading: Found, facts: Facts) -> Table | None:
-    """For each statistic of C's queue, show the published rows with the largest errors."""
+    """Show the statistics of C's queue in the runs with the largest errors, for three versions of
+    Prague."""
     baseline = _cells(by_reading[BASELINE], _PC)
     runs = [run for run, column in baseline if column == "rate_ratio" and run.rtt_ecn == 5]
     runs = [run for run in runs if run.rtt_nonecn >= 50]

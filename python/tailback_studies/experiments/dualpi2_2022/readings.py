@@ -1,5 +1,6 @@
-"""Runs the experiment with alternatives ("readings"). Each alternative changes one parameter of the
-set-up, and a table shows how the errors change.
+"""Runs the experiment with alternatives ("readings").
+
+Each alternative changes one parameter of the set-up, and its table shows how the errors change.
 
 `CHANGES` undoes corrections of the set-up one at a time, and then all together. We made these
 corrections because the publication's files showed that our first set-up differed from the
@@ -225,7 +226,7 @@ def measured(planned: Mapping[str, Sequence[Run]], results: Found) -> dict[str, 
 
 
 def tables(found: Mapping[str, Sequence[DualPi2Entry]], wanted: Iterable[Read]) -> list[Block]:
-    """Show a table with a row for each alternative. It shows how the errors of each goal change."""
+    """Return a table for each alternative, which shows how the errors of each goal change."""
     return [_table(one, found) for one in wanted if found.get(one.id)]
 
 

@@ -12,8 +12,8 @@ from tailback_studies.experiments.dctcp_internet_2014.sections import clock
 
 
 def readings(builder: Builder) -> Section | None:
-    """Show which combinations of the options that the paper does not state reproduce all published
-    results."""
+    """For the options that the paper does not state, show which combinations of values reproduce
+    all published results."""
     rows: list[list[Value]] = []
     used: list[str] = []
     for name, title, _, _ in READINGS:
