@@ -1,5 +1,11 @@
 """Compares the CPU time per data packet of other simulators with the CPU time of tailback. Each
-peer takes turns with tailback in the same scenario, on one core, and the script prints medians.
+peer takes turns with tailback in the same scenario, on one core, and the script prints medians. The
+ratio of two times is the median over pairs of neighbouring turns, because the load of the machine
+changes less within a pair than within the whole comparison.
+
+The time of tailback excludes its start and the writing of results. The time of a peer is the CPU
+time of its whole process, because its start takes a few milliseconds. A further column compares
+whole processes.
 
 - ns-3: one CUBIC flow through CoDel. Its wheel from PyPI is compiled for any x86-64 processor, so a
   build for this machine's processor would be faster. ns-3 leaves out RACK-TLP, histograms and
@@ -9,8 +15,9 @@ peer takes turns with tailback in the same scenario, on one core, and the script
 - ccsim: one CUBIC flow through CoDel, compiled from git by Go. It leaves out histograms.
 
 csg-htsim and ccsim are only in source repositories, so they need access to github.com, git, g++ and
-Go. `--htsim DIR` and `--ccsim DIR` name clones that exist. The output lists the peers that could
-not be built, and why.
+Go. `--htsim DIR` and `--ccsim DIR` name folders with their sources, which need not be clones.
+csg-htsim needs only the files for TCP and a FIFO, and a `sim/Makefile` that builds `libhtsim.a`
+with `CFLAGS`. The output lists the peers that could not be built, and why.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--peers NAME ...] [--cache DIR]
 """
@@ -20,6 +27,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -55,12 +63,24 @@ their run."""
 class Turn:
     packets: int
     cpu_s: float
+    """CPU time without the start of Python, in seconds."""
+    process_s: float
+    """CPU time of the whole process, in seconds."""
     peak_mb: float
+    least_peak_mb: float = 0
+    """The smallest peak memory that can be measured, in MB."""
+    lost: float | None = None
+    """Share of data packets that the queue dropped. None if the simulator does not print it."""
 
     @property
     def ns(self) -> float:
-        """Return the CPU time of the whole process per data packet, in ns."""
+        """Return the CPU time per data packet, in ns."""
         return 1e9 * self.cpu_s / self.packets
+
+    @property
+    def process_ns(self) -> float:
+        """Return the CPU time of the whole process per data packet, in ns."""
+        return 1e9 * self.process_s / self.packets
 
 
 @dataclass(frozen=True)
@@ -70,7 +90,9 @@ class Pair:
     scenario: str
     peer: str
     run: Callable[[], Turn]
-    ours: Callable[[], Turn]
+    seconds: float
+    values: tuple[str, ...] = ()
+    """Values of tailback's scenario that differ from case a."""
 
 
 class Unavailable(Exception):
@@ -152,11 +174,13 @@ def ccsim(cache: Path, given: Path | None) -> Path:
     return program
 
 
-def peer(command: Sequence[str], packets: Callable[[str], int]) -> Turn:
-    """Run a peer once. `packets` reads the number of data packets from its output."""
-    # A child process inherits the peak memory of its parent. Writing 5 to clear_refs resets the
-    # peak to the current use.
+def peer(command: Sequence[str], read: Callable[[str], tuple[int, float | None]]) -> Turn:
+    """Run a peer once. `read` returns the number of data packets and the share of lost packets from
+    its output."""
+    # A child process inherits the peak memory of its parent, so no smaller peak can be measured.
+    # Writing 5 to clear_refs resets the peak to the current use.
     Path("/proc/self/clear_refs").write_text("5", "ascii")
+    own_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -167,20 +191,27 @@ def peer(command: Sequence[str], packets: Callable[[str], int]) -> Turn:
     if process.returncode:
         raise SystemExit(f"{command[0]}: exit status {process.returncode}")
     cpu_s = usage.ru_utime + usage.ru_stime
-    return Turn(packets(output), cpu_s, usage.ru_maxrss * 1024 / 1e6)
+    packets, lost = read(output)
+    return Turn(packets, cpu_s, cpu_s, usage.ru_maxrss * 1024 / 1e6, own_mb, lost)
 
 
-def last_number(output: str) -> int:
-    return int(output.split()[-1])
+def last_number(output: str) -> tuple[int, None]:
+    return int(output.split()[-1]), None
 
 
-def goodput(output: str) -> int:
+def sent_and_dropped(output: str) -> tuple[int, float]:
+    """Read the last line of htsim.cc's output."""
+    sent, dropped, _ = (int(word) for word in output.splitlines()[-1].split())
+    return sent, dropped / sent
+
+
+def goodput(output: str) -> tuple[int, None]:
     """Return the number of data packets that ccsim's goodput corresponds to. Retransmissions are
     not in the goodput, so add them."""
     summary = json.loads(output)
     flows = summary["flows"]
     sent_bytes = sum(flow["goodput_mbps"] for flow in flows) * 1e6 / 8 * summary["dur_s"]
-    return int(sent_bytes / SEGMENT) + int(sum(flow["retransmits"] for flow in flows))
+    return int(sent_bytes / SEGMENT) + int(sum(flow["retransmits"] for flow in flows)), None
 
 
 def ccsim_scenario(seconds: float, cache: Path) -> Path:
@@ -193,11 +224,26 @@ def ccsim_scenario(seconds: float, cache: Path) -> Path:
     return path
 
 
+def settings(seconds: float, *values: str) -> list[str]:
+    return [word for value in (f"duration={seconds}s", *values) for word in ("--set", value)]
+
+
 def ours(seconds: float, *values: str) -> Turn:
-    """Run tailback once. Its CPU time includes Python and writing the results."""
-    words = [word for value in (f"duration={seconds}s", *values) for word in ("--set", value)]
-    done = measure(CASE, "--quiet", *words)
-    return Turn(done.packets, done.process_s, done.peak_mb)
+    """Run tailback once."""
+    done = measure(CASE, "--quiet", *settings(seconds, *values))
+    return Turn(done.packets, done.cpu_s, done.process_s, done.peak_mb)
+
+
+def lost_by_tailback(seconds: float, *values: str) -> float:
+    """Run tailback once more, and return the share of data packets that its queue dropped."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "-m", "tailback", "run", str(CASE), "--quiet", "--out", out]
+        build(*command, *settings(seconds, *values))
+        folder = next(Path(out).glob("runs/*"))
+        links = json.loads((folder / "account.json").read_bytes())["links"]
+        packets = json.loads((folder / "timing.json").read_bytes())["data_packets"]
+    dropped = sum(sum(counts) for link in links for counts in link["events"]["causes"].values())
+    return float(dropped / packets)
 
 
 def of_ns3(args: argparse.Namespace) -> Iterator[Pair]:
@@ -206,7 +252,7 @@ def of_ns3(args: argparse.Namespace) -> Iterator[Pair]:
         "1 CUBIC flow, CoDel, 100 Mbit/s",
         f"ns-3 ({NS3.partition('==')[2]}, PyPI)",
         lambda: peer([str(program), str(args.seconds)], last_number),
-        lambda: ours(PACE * args.seconds),
+        PACE * args.seconds,
     )
 
 
@@ -220,12 +266,13 @@ def of_htsim(args: argparse.Namespace) -> Iterator[Pair]:
             f'flows=[{{cc = "reno", count = {flows}}}]',
         )
         yield Pair(
-            f"{flows} Reno flows, FIFO, {mbit} Mbit/s",
+            f"{flows} Reno flow{'s' if flows > 1 else ''}, FIFO, {mbit} Mbit/s",
             "csg-htsim",
             lambda s=seconds, n=flows, r=mbit: peer(  # type: ignore[misc]
-                [str(program), str(s), str(n), str(r)], last_number
+                [str(program), str(s), str(n), str(r)], sent_and_dropped
             ),
-            lambda s=seconds, v=values: ours(s, *v),  # type: ignore[misc]
+            seconds,
+            values,
         )
 
 
@@ -236,7 +283,7 @@ def of_ccsim(args: argparse.Namespace) -> Iterator[Pair]:
         "1 CUBIC flow, CoDel, 100 Mbit/s",
         "ccsim",
         lambda: peer([str(program), "-scenario", str(file), "-json"], goodput),
-        lambda: ours(PACE * args.seconds),
+        PACE * args.seconds,
     )
 
 
@@ -247,23 +294,40 @@ PEERS: dict[str, Callable[[argparse.Namespace], Iterator[Pair]]] = {
 }
 
 
+def span(numbers: Sequence[float], digits: int) -> str:
+    return f"{min(numbers):.{digits}f} to {max(numbers):.{digits}f}"
+
+
 def compare(pair: Pair, turns: int) -> None:
     """Run both in turn, and print a row for each."""
     found: dict[str, list[Turn]] = {"tailback": [], pair.peer: []}
     for _ in range(turns):
-        found["tailback"].append(pair.ours())
+        found["tailback"].append(ours(pair.seconds, *pair.values))
         found[pair.peer].append(pair.run())
-    base = statistics.median(turn.ns for turn in found["tailback"])
+    lost = {
+        "tailback": lost_by_tailback(pair.seconds, *pair.values),
+        pair.peer: found[pair.peer][0].lost,
+    }
     for name, done in found.items():
-        each = sorted(turn.ns for turn in done)
-        middle = statistics.median(each)
-        spread = f"{each[0]:.0f} to {each[-1]:.0f}"
+        each = [turn.ns for turn in done]
+        pairs = list(zip(done, found["tailback"], strict=True))
+        ratios = [turn.ns / base.ns for turn, base in pairs]
+        whole = [turn.process_ns / base.process_ns for turn, base in pairs]
+        share = lost[name]
         peak = max(turn.peak_mb for turn in done)
-        times = f"{middle / base:.2f}"
-        print(
-            f"| {pair.scenario} | {name} | {middle:.0f} | {spread} | {times} | {peak:.0f} |",
-            flush=True,
+        least = max(turn.least_peak_mb for turn in done)
+        cells = (
+            pair.scenario,
+            name,
+            "–" if share is None else f"{100 * share:.2f}",
+            f"{statistics.median(each):.0f}",
+            span(each, 0),
+            f"{statistics.median(ratios):.2f}",
+            span(ratios, 2),
+            f"{statistics.median(whole):.2f}",
+            f"{peak:.0f}" if peak > 1.05 * least else f"at most {peak:.0f}",
         )
+        print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def main() -> None:
@@ -271,18 +335,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10, help="simulated by ns-3 and ccsim")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--peers", nargs="+", choices=list(PEERS), default=list(PEERS))
-    parser.add_argument("--htsim", type=Path, metavar="DIR", help="a clone of csg-htsim")
-    parser.add_argument("--ccsim", type=Path, metavar="DIR", help="a clone of ccsim")
+    parser.add_argument("--htsim", type=Path, metavar="DIR", help="sources of csg-htsim")
+    parser.add_argument("--ccsim", type=Path, metavar="DIR", help="sources of ccsim")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
     # Every process inherits this core, so that no process moves between cores.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"{date.today()}, load {os.getloadavg()[0]:.0f}, {processor()}\n")
     print(
-        "| scenario | simulator | ns a data packet, median | least to most | times tailback "
-        "| peak, MB |"
+        "| scenario | simulator | lost, % | ns a data packet | least to most "
+        "| times tailback | least to most | whole processes, times tailback | peak, MB |"
     )
-    print("|---|---|--:|--:|--:|--:|")
+    print("|---|---|--:|--:|--:|--:|--:|--:|--:|")
     left_out: dict[str, str] = {}
     for name in args.peers:
         try:
