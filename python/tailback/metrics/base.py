@@ -21,9 +21,9 @@ Weight = Literal[
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",
     "bytes": "a count of bytes",
-    "packets": "one value per packet",
+    "packets": "one value per packet or media frame",
     "samples": "one value per sample",
-    "requests": "one value per request",
+    "requests": "one value per request, chunk, page or probe",
     "time": "the value at every moment",
     "intervals": "one value per interval",
     "flows": "one value per flow",

@@ -45,6 +45,10 @@ def _metrics() -> Iterator[str]:
         "`n` is the number of runs with a value. If a flow did not finish, tables show a lower "
         "bound for `completion_s` instead of the mean.\n"
     )
+    yield (
+        "The measured time of a flow begins at its start or at the end of the warm-up, whichever "
+        "is later. The time ends when the flow stops or completes, or at the end of the run.\n"
+    )
     columns = ("metric", "scope", "unit", "in JSON", "meaning", "computed from")
     yield f"| {' | '.join(columns)} |"
     yield "|---|---|---|---|---|---|"
