@@ -65,6 +65,8 @@ class Request:
     """Whether to write the page. The page also needs runs that are not part of the publication."""
     until_decided: bool = False
     """Whether to add seeds until the differences between versions are decided."""
+    published: bool = False
+    """Whether to leave out runs that have no published value to compare with."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
         """Return the number of seeds that the user requested. If the user requested none, return

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tailback.metrics.statistics import LEAST_SEEDS, median, nearest_rank
@@ -58,14 +58,21 @@ class Judge:
     noise_median: float | None = None
     noise_p90: float | None = None
     holds: bool
+    sizes: Mapping[str, float] = field(default_factory=dict, compare=False)
+    """The size of each error by the id of its value. If a criterion only counts values, the size is
+    0 for a value that fulfils it, and 1 for any other value. goals.csv does not contain them."""
 
     @property
     def title(self) -> str:
         """The criterion in words. It names the link's rate if errors are relative to it."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
+    def row(self) -> dict[str, Any]:
+        """Return the columns of goals.csv."""
+        return {name: getattr(self, name) for name in COLUMNS}
 
-COLUMNS = tuple(field.name for field in fields(Judge))
+
+COLUMNS = tuple(one.name for one in fields(Judge) if one.name != "sizes")
 
 
 def judge(
@@ -96,6 +103,7 @@ def judge(
         noise_median=noise.median if noise else None,
         noise_p90=noise.p90 if noise else None,
         holds=verdict.holds,
+        sizes={entry.cell.id: entry.size(goal.kind) or 0.0 for entry in cells},
     )
 
 
@@ -110,7 +118,7 @@ def to_csv(judges: Iterable[Judge]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in judges:
-        writer.writerow([_text(value) for value in asdict(row).values()])
+        writer.writerow([_text(value) for value in row.row().values()])
     return out.getvalue()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -55,7 +55,7 @@ class Validation:
         return {
             "engines": self.ran.versions,
             "cells": [found.to_dict() for found in self.cells],
-            "summary": [asdict(judge) for judge in self.judges],
+            "summary": [judge.row() for judge in self.judges],
             "misses": [
                 {**miss.to_dict(), "cause": cause.text}
                 for miss, cause in zip(self.misses, self.causes, strict=True)

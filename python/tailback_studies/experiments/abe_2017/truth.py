@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,8 +36,9 @@ class AbeVerdict:
     holds: bool
     # The values that do not meet the expectation, as text.
     misses: Sequence[str] = field(default_factory=tuple)
-    # The error of each value. `error` is the kind of these errors, one of `entries.KINDS`.
-    sizes: Sequence[float] = field(default_factory=tuple)
+    # The error of each value by the value's name. `error` is the kind of these errors, one of
+    # `entries.KINDS`.
+    sizes: Mapping[str, float] = field(default_factory=dict)
     error: str = "absolute"
 
     def json(self) -> dict[str, Any]:
@@ -59,10 +60,11 @@ class AbeVerdict:
             error=self.error,
             limit=self.expected,
             cells=self.cells,
-            median=median(self.sizes),
-            p90=nearest_rank(self.sizes, 0.9),
+            median=median(list(self.sizes.values())),
+            p90=nearest_rank(list(self.sizes.values()), 0.9),
             within=self.held,
             holds=self.holds,
+            sizes=self.sizes,
         )
 
 
@@ -99,6 +101,11 @@ def where(point: single.SinglePoint) -> str:
     """Return a text that identifies a point."""
     setup = point.setup
     return f"{setup.title}, {setup.rate_mbit:g} Mbit/s, {point.rtt_ms:g} ms, beta {point.beta:g}"
+
+
+def name_of(point: single.SinglePoint) -> str:
+    """Return a name that no other point has."""
+    return f"{point.setup.id}/{point.rtt_ms:g}/{point.beta:g}"
 
 
 def cycle_gap(point: single.SinglePoint) -> float:
@@ -147,7 +154,7 @@ def _gaps(
         len(cells) - len(off),
         not off,
         [f"{where(p)}: {100 * g:+.1f} points" for p, g in off],
-        sizes,
+        {name_of(p): abs(g) for p, g in cells},
     )
 
 
@@ -170,7 +177,7 @@ def _equal(points: Sequence[equal.EqualPoint]) -> AbeVerdict | None:
         len(abe) - len(off),
         not off,
         [f"{layout.NAMES[p.cc]}, beta {p.beta:g}: {100 * (p.error or 0):+.1f} %" for p in off],
-        errors,
+        {f"{p.cc}/{p.beta:g}": abs(p.error or 0.0) for p in abe},
         "relative",
     )
 
@@ -228,7 +235,7 @@ def _poster(points: Sequence[groups.GroupPoint]) -> list[AbeVerdict]:
                     for p, outside in cells
                     if outside
                 ],
-                [outside for _, outside in cells],
+                {f"{p.beta:g}": outside for p, outside in cells},
             )
         )
     return out
@@ -277,7 +284,7 @@ def _cubic_gains_less(points: Sequence[single.SinglePoint]) -> AbeVerdict | None
             f"{100 * (r - 1):+.1f} %"
             for rtt, queue, c, r in off
         ],
-        [max(0.0, c - r) for _, _, c, r in pairs],
+        {f"{queue}/{rtt:g}": max(0.0, c - r) for rtt, queue, c, r in pairs},
     )
 
 
@@ -310,7 +317,7 @@ def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
             len(cells) - len(off),
             not off,
             [f"{where(p)}: {d:+.1f} ms" for p, d in off],
-            sizes,
+            {name_of(p): abs(d) for p, d in cells},
         )
 
 
@@ -348,5 +355,8 @@ def _steps(steps: Sequence[short.Steps]) -> AbeVerdict | None:
             for s in cells
             if s.within < s.bounded
         ],
-        [float(s.bounded - s.within) / s.bounded for s in cells],
+        {
+            f"{s.cc}/{s.queue}/{s.rtt_ms:g}/{s.beta:g}": (s.bounded - s.within) / s.bounded
+            for s in cells
+        },
     )

@@ -50,9 +50,9 @@ class Ccafct(Reproduction):
         if request.engine != "sim":
             # Prague is not in Linux.
             rows = [row for row in rows if row.competitor != "prague"]
-        if request.quick:
+        if request.quick or request.published:
             rows = [row for row in rows if row.rtt_ms in published_rtts()]
-            if not rows:
+            if request.quick and not rows:
                 raise InputError(
                     f"{self.name}: --quick runs published rows only; expected "
                     f"{', '.join(f'rtt-{rtt}' for rtt in published_rtts())}"

@@ -49,6 +49,9 @@ def judges(entries: Sequence[CcafctEntry]) -> list[Judge]:
                 p90=None,
                 within=sum(held),
                 holds=all(held),
+                sizes={
+                    e.cell.id: float(not e.is_inside) for e in entries if e.is_inside is not None
+                },
             )
         )
     return own

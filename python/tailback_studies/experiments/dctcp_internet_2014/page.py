@@ -61,6 +61,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
                     p90=nearest_rank(errors, 0.9),
                     within=within,
                     holds=within == len(group),
+                    sizes={c.id: abs(c.error) for c in group if c.error is not None},
                 )
             )
     return out

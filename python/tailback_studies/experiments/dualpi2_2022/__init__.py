@@ -111,7 +111,9 @@ class DualPi2(Reproduction):
         runs = [run for run in RUNS if run in wanted or not request.named]
         if request.engine != "sim" and request.named_part(READINGS):
             raise InputError(f"{self.name}: only the simulator runs {READINGS}; omit --engine")
-        return [run for run in runs if run in published_runs()] if request.quick else runs
+        if request.quick or request.published:
+            return [run for run in runs if run in published_runs()]
+        return runs
 
     def _on_linux(self, runs: Sequence[Run], request: Request) -> OnLinux:
         """Separate the runs that Linux can execute from the other runs. Raise an error if Linux

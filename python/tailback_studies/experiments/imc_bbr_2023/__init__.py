@@ -59,6 +59,8 @@ class ImcBbr(Reproduction):
                     f"{self.name}: the kernel engine runs Linux 7.3, which has the congestion "
                     f"controls of {TODAY}; use --part {TODAY}"
                 )
+        if request.published:
+            rows = [row for row in rows if row.place in published_places()]
         if request.quick:
             wanted = {
                 place

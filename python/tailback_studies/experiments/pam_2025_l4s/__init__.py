@@ -64,9 +64,11 @@ class Pam(Reproduction):
                 f"{self.name}: every row has Prague, which Linux does not have; remove --engine"
             )
         rows = [row for row in ROWS if row.part in request.parts]
-        if request.quick:
+        if request.quick or request.published:
             known = known_rows()
-            rows = [row for row in rows if row in known and row.buffer_bdp == QUICK_BDP]
+            rows = [row for row in rows if row in known]
+        if request.quick:
+            rows = [row for row in rows if row.buffer_bdp == QUICK_BDP]
         return rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tailback.metrics.statistics import median, nearest_rank
@@ -63,36 +63,31 @@ def judges(entries: Sequence[PamEntry]) -> list[Judge]:
     out = []
     found = claims.verdicts(entries)
     if found:
-        held = sum(verdict.holds for verdict in found)
-        out.append(
-            _counted(
-                "claims of the publication", "a claim must hold in every row", held, len(found)
-            )
-        )
+        held = {verdict.claim.title: verdict.holds for verdict in found}
+        limit = "a claim must hold in every row"
+        out.append(_counted("claims of the publication", limit, held))
     for verdict in verdicts(entries):
         columns = RATES if verdict.goal is GOALS[0] else SRTTS
         out.append(judge(verdict, entries, noise(columns)))
     sides = winners(entries)
     if sides:
-        held = sum(sides.values())
-        out.append(
-            _counted(
-                "side with the larger rate", "the same side as in the publication", held, len(sides)
-            )
-        )
+        held = {row.name: same for row, same in sides.items()}
+        limit = "the same side as in the publication"
+        out.append(_counted("side with the larger rate", limit, held))
     return out
 
 
-def _counted(title: str, limit: str, held: int, cells: int) -> Judge:
+def _counted(title: str, limit: str, held: Mapping[str, bool]) -> Judge:
     return Judge(
         judge=title,
         error="absolute",
         limit=limit,
-        cells=cells,
+        cells=len(held),
         median=None,
         p90=None,
-        within=held,
-        holds=held == cells,
+        within=sum(held.values()),
+        holds=all(held.values()),
+        sizes={name: float(not holds) for name, holds in held.items()},
     )
 
 
