@@ -6,16 +6,24 @@ processes that run the guest, from start to end, including boot. Packets are dat
 senders. "x real time" is simulated time divided by wall time. The table shows the best of several
 runs, because host load can only slow down a run. On a busy machine, compare CPU times. Wall time is
 reliable on a busy machine only if the script runs at a higher priority (`nice`).
+
+`--competitors` measures one case instead, alternately alone and with one competitor on each core.
+A competitor is a process that only computes. The fair share of a guest is then half a core.
+Therefore half of its wall time is compared with its wall time alone, and with its CPU time alone,
+which is the wall time on an idle machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
+import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +79,8 @@ CASES = (
     TWO,
     BOOT,
 )
+COMPETITORS_GOAL = 1.3
+"""Goal for the time with one competitor on each core, divided by the time without competitors."""
 MANY_GOAL = 1.2
 """Goal for the CPU time of a packet with many flows, divided by the CPU time of a packet with one
 flow."""
@@ -132,14 +142,73 @@ def row(case: Case, scale: float, runs: list[Measured]) -> str:
     )
 
 
+@contextmanager
+def competitors() -> Iterator[None]:
+    """Keep each core busy with one process while the block runs."""
+    processes = []
+    try:
+        for core in os.sched_getaffinity(0):
+            # Linux shares a core between sessions, and a guest has a session of its own.
+            process = subprocess.Popen(
+                [sys.executable, "-c", "while True: pass"], start_new_session=True
+            )
+            processes.append(process)
+            os.sched_setaffinity(process.pid, {core})
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+def compare_competitors(scale: float, repeat: int) -> None:
+    """Measure one case alone and with competitors, in turn, and print a table."""
+    alone: list[Measured] = []
+    loaded: list[Measured] = []
+    for _ in range(repeat):
+        alone.append(measure(ONE, scale))
+        with competitors():
+            loaded.append(measure(ONE, scale))
+    print(f"load {os.getloadavg()[0]:.0f}\n")
+    print("| 100 Mbit/s | alone, s | competitors, s | ratio | least to most | goal |")
+    print("|---|--:|--:|--:|--:|--:|")
+    cpu = [run.cpu_s for run in alone]
+    wall = [run.wall_s for run in alone]
+    halves = [run.wall_s / 2 for run in loaded]
+    rows = {
+        "CPU time": (cpu, [run.cpu_s for run in loaded]),
+        "wall time, halved with competitors": (wall, halves),
+        "CPU time alone, and half of the wall time with competitors": (cpu, halves),
+    }
+    for name, (base, times) in rows.items():
+        ratios = [time / least for least, time in zip(base, times, strict=True)]
+        cells = (
+            name,
+            f"{statistics.median(base):.2f}",
+            f"{statistics.median(times):.2f}",
+            f"{statistics.median(ratios):.2f}",
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+            f"{COMPETITORS_GOAL}",
+        )
+        print(f"| {' | '.join(cells)} |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=2, help="runs of each case")
     parser.add_argument(
         "--scale", type=float, default=1, help="of the durations, for a quick look without goals"
     )
+    parser.add_argument(
+        "--competitors",
+        action="store_true",
+        help="measure one case alone and with one competitor on each core",
+    )
     given = parser.parse_args()
     scale = given.scale
+    if given.competitors:
+        compare_competitors(scale, given.repeat)
+        return
     print("| case | wall s | goal | x real time | CPU s | us per packet | memory MB |")
     print("|---|--:|--:|--:|--:|--:|--:|")
     measured: dict[Case, list[Measured]] = {}
