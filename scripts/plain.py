@@ -6,7 +6,7 @@
 Without FILE, it reads the README, the CHANGELOG, docs, and comments, docstrings and string literals
 of Python and Rust. It prints `FILE:LINE: what is wrong`. The exit status is 1 if a file with
 findings is not in `plain-unclean.txt`, or if that list has a file without findings. `--unclean`
-prints that list."""
+prints a new version of the list."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def _rust(text: str) -> Iterator[tuple[int, str]]:
 
 
 def files() -> Iterator[Path]:
-    """Yield every file with texts of this project, except this script and its test."""
+    """Yield the files that the script checks by default. Skip this script and its test."""
     yield ROOT / "CONTRIBUTING.md"
     yield ROOT / "README.md"
     yield ROOT / "CHANGELOG.md"

@@ -23,7 +23,7 @@ def conda(path: Path) -> str:
 
 
 def main() -> None:
-    """Check every recipe, and print the results. Exits with status 1 if a check fails."""
+    """Check every recipe, and print the results. Exit with status 1 if a check fails."""
     print("conda: renders", conda(PACKAGING / "conda" / "recipe.yaml"))
     linted = subprocess.run(["hadolint", PACKAGING / "container" / "Containerfile"])
     print("container: hadolint exits with status", linted.returncode)

@@ -84,7 +84,7 @@ class Meeting:
     larger of the intervals of both throughputs."""
 
     def miss(self, timers: str) -> float:
-        """Return the larger difference of the two throughputs."""
+        """Return by how much the engines differ in throughput, for the flow that differs more."""
         own = self.here[timers]
         return max(abs(own[i] - self.guest[i]) for i in (0, 1))
 
@@ -99,7 +99,7 @@ class Transfer:
     here: Mapping[str, float | None]
 
     def error(self, timers: str) -> float | None:
-        """Return the relative difference of the times."""
+        """Return the relative difference between the simulator's duration and the guest's."""
         own = self.here[timers]
         return None if own is None or self.guest is None else own / self.guest - 1
 
@@ -134,7 +134,7 @@ HALVES = (
 
 @dataclass(frozen=True)
 class Ran:
-    """The runs in the simulator with one of `TIMERS`."""
+    """The runs in the simulator with one kind of timers."""
 
     meetings: Sequence[Met]
     transfers: Sequence[Fetched]
@@ -193,7 +193,7 @@ class Compared:
         return sum(m.miss(timers) <= self.half.close_mbit for m in self.meetings)
 
     def errors(self, timers: str) -> list[float]:
-        """Return the relative differences of the times of transfers."""
+        """Return the relative difference between the engines for the duration of each transfer."""
         return [e for one in self.transfers if (e := one.error(timers)) is not None]
 
     def near(self, timers: str) -> int:
@@ -202,7 +202,7 @@ class Compared:
 
 
 def _compare(half: Half, out: Path, jobs: int | None) -> Compared:
-    """Compare both engines at one rate. Runs that are not stored are made."""
+    """Compare both engines at one rate. Run what is not stored."""
     ran = {timers: _run(half, timers, out, jobs) for timers in TIMERS}
     guest_meetings, guest_transfers = _guest(half)
     meetings = [

@@ -37,7 +37,7 @@ STARTS = {
 
 
 def problems(wheel: Path, *, laboratory: bool = True) -> list[str]:
-    """Return the errors of a wheel. `laboratory` says whether the wheel must contain the
+    """Return what is wrong with a wheel. `laboratory` says whether the wheel must contain the
     laboratory's page.
     """
     found = []

@@ -3,7 +3,7 @@
 `python scripts/wine.py WHEEL` builds a Windows environment in target/wine. The environment contains
 CPython and Microsoft's C library from Maven Central, the dependencies' wheels for Windows from the
 package index, and the wheel. In this environment, the script compares the results with the recorded
-hashes, runs the tests of platforms, and takes the first steps of a new user. The script exits with
+hashes, runs the platform tests, and runs the first commands of the tutorial. The script exits with
 status 1 if one of these steps fails.
 
 Needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven, gcc-mingw-w64-x86-64-win32). Wine
@@ -112,7 +112,7 @@ def library(name: str, source: str, *more: str) -> None:
 
 
 def install(wheel: Path) -> None:
-    """Unpack the wheels of the dependencies, of pytest, and the wheel itself."""
+    """Unpack the tested wheel, and the wheels of its dependencies and of pytest."""
     folder = HOME / "wheels"
     names = [
         line.split("#")[0].strip()

@@ -1,5 +1,5 @@
-"""Fixtures: scenarios that run in milliseconds, the command, the guest kernel, and archives of
-packages."""
+"""Fixtures: scenarios that run in milliseconds, the command `tailback`, the guest kernel, and a
+fake package archive."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ seeds = 2
 """
 )
 
-# Turn off progress, because on a slow machine it would be printed to stderr.
+# Turn off progress: on a slow machine, it would appear on stderr, which tests check.
 os.environ["TAILBACK_PROGRESS"] = "off"
 
 Tailback = Callable[..., subprocess.CompletedProcess[str]]

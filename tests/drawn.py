@@ -1,5 +1,5 @@
-"""Draws published values by hashes of their names, so that nobody can select values with good
-results.
+"""Chooses the published values that tests compare with the simulator. The hash of a value's name
+decides, so nobody can choose values with good results.
 
 A table in the repository contains the results of the drawn values, so that a diff shows changes of
 these results.

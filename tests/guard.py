@@ -73,7 +73,7 @@ def results(out: Path) -> dict[str, str]:
     made = {}
     paths = []
     for number, (name, scenario) in enumerate(scenarios().items()):
-        # The scenarios name the trace relative to this folder.
+        # The scenarios refer to the trace by a path relative to their own folder.
         path = out / f"{number}.toml"
         path.write_text(toml.dumps(scenario), encoding="utf-8")
         paths.append((name, path))
@@ -114,7 +114,8 @@ def jobs() -> dict[str, str]:
 
 
 def _hash(file: Path, run_id: str) -> str:
-    """Hash a file. Remove the run id of a summary, which changes with the engine's sources."""
+    """Hash a file. Leave out the run id in a summary, because the id changes with the engine's
+    sources."""
     if not file.exists():
         return "-"
     data = file.read_bytes()

@@ -3,10 +3,10 @@ Linux.
 
 One flow runs on a link without a queue. The link's `schedule` loses or marks packets by number. An
 early lost or marked packet ends slow start. After that packet, the link loses or marks every n-th
-packet, or each packet with probability p. If packets are drawn with a probability, there are five
-runs with different random lists. On both engines, the link loses or marks the same packets,
-identified by their numbers. The number of packets in flight is the mean number of arrivals per
-round-trip time.
+packet, or each packet with probability p. A case with a probability has five runs, each with
+another random list of packets. On both engines, the link loses or marks the same packets,
+identified by their numbers. The result of a case is the mean number of packets in flight, measured
+as packets that arrive per round-trip time.
 
     python tests/laws.py    writes laws/linux.tsv, from the kernel engine
 
@@ -211,7 +211,7 @@ def write(out: Path, version: str) -> None:
 
 
 def rows(out: Path) -> list[str]:
-    """Return a Markdown table with the law, the simulator and Linux."""
+    """Return a Markdown table of the cases, with the law's number, the simulator's and Linux's."""
     simulated, kernel = windows(CASES, "sim", out), linux()
     lines = [
         "| case | law | | simulator | Linux | ± | Linux over law |",
@@ -233,7 +233,7 @@ def main(words: list[str]) -> int:
     if words:
         print(__doc__, file=sys.stderr)
         return 2
-    # Keep the results in this folder, so that the same command resumes.
+    # Keep the results in the current folder, so that the same command resumes an interrupted run.
     write(Path("results"), kit.current().version)
     return 0
 

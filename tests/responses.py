@@ -12,7 +12,8 @@ Known deviation: Linux acknowledges every segment while its receive window grows
 the application reads data immediately. On the kernel engine, it leaves up to 256 KiB unread, and
 the window grows again after each read. Therefore the first delayed ACK comes near segment 3050 on
 the kernel engine, but at segment 3096 in the simulator. After this ACK, the receivers acknowledge
-different pairs of segments, so the windows at a given time differ by one ACK.
+different pairs of segments, so the congestion windows at a given time differ by the effect of one
+ACK.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def run(which: Sequence[str], engine: str, out: Path) -> dict[Case, Observed]:
 
 
 def trace(series: pl.DataFrame) -> Trace:
-    """Return the rows of a run's series from the first ACK of data, one for each microsecond.
+    """Return the rows of a run's series from the first ACK of data, at most one per microsecond.
 
     Keep the last row of each microsecond, and leave out rows that equal the previous row."""
     quantities = ["acked_bytes", "cwnd", "ssthresh", "in_flight", "ca_state", "alpha"]
@@ -152,7 +153,8 @@ class Difference:
     first: tuple[Row, Row] | None
     #: Largest difference between the windows at the same number of acknowledged segments.
     cwnd: int
-    #: Largest difference, in us, between the times of a row before the first row that differs.
+    #: Largest difference, in us, between the times of corresponding rows before the first rows that
+    #: differ.
     time_us: int
 
 

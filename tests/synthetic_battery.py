@@ -203,7 +203,7 @@ def made(
     effect: Effect = lambda _variant, _at: 1.0,
     root: Path = Path("results"),
 ) -> BatteryComparison:
-    """Return a comparison like the comparison that `run_battery` returns."""
+    """Return a synthetic comparison of the type that `run_battery` returns."""
     battery = batteries.get("l4s-battery")
     chosen = batteries.choose(battery, parts)
     places: dict[tuple[str, str], BatteryPlace] = {}

@@ -341,7 +341,7 @@ SIGNALS = ("marks-avoidance", "marks-one-round", "mark-then-loss", "loss-then-ma
 
 
 def traces(engine: str, out: Path) -> dict[tuple[str, str], responses.Trace]:
-    """Return the responses of senders with ABE to these marks and losses."""
+    """Return the responses of senders with ABE to the marks and losses of `SIGNALS`."""
     change = {"sweep": {"flows.flow.cc": ABE}}
     jobs = [tailback.Job(responses.HERE / f"{name}.toml", change) for name in SIGNALS]
     found = {}

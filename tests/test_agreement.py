@@ -1,5 +1,5 @@
-"""Checks that tailback detects a changed index of a sweep. Even if the index's hash was updated
-too, a changed index disagrees with the runs.
+"""Checks that tailback detects a changed index of a sweep. This must work even if the hash in the
+index matches its changed contents, because the index then disagrees with the runs.
 """
 
 from __future__ import annotations

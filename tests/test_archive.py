@@ -76,8 +76,8 @@ def test_a_sweep_is_found_as_the_latest_and_by_the_beginning_of_its_id(root: Pat
 
 def test_sweeps_of_one_title_are_known_as_namesakes(root: Path) -> None:
     later, earlier = ids(root)
-    # The dates of the sweeps are years apart, so the second sweep is not a variant that the same
-    # command made.
+    # The dates of the sweeps are years apart, so the sweeps are not two variants from the same
+    # command.
     assert archive.namesakes(later, root) == []
     for identity in (later, earlier):
         os.utime(root / "sweeps" / identity / "index.json", (2e9, 2e9))

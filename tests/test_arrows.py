@@ -89,7 +89,7 @@ def python_graph(package: Path = PACKAGE) -> dict[str, set[str]]:
 
     graph: dict[str, set[str]] = {room(name): set() for name in known if name}
     for name, module in modules.items():
-        # Modules of the package may import everything in it.
+        # The package's own `__init__` and `__main__` may import everything in the package.
         if name in ("", "__init__", "__main__"):
             continue
         others = {room(other) for other in _imports(module, known, package)}

@@ -286,7 +286,7 @@ def test_points_without_undecided_differences_get_no_more_seeds(
     (how,) = (one for one in Small().report(same).sections if one.id == "how")
     assert isinstance(how.blocks[0], Text)
     assert "2 points have 2 seeds, 0 points have 4 seeds" in how.blocks[0].text
-    # No difference is shown to be within so small a threshold, so all seeds are used.
+    # The threshold is too small to show that any difference is below it, so all seeds are used.
     monkeypatch.setattr(Small, "thresholds", ("link.utilisation:0.0000001%",))
     other = by_rule(tmp_path, ["a", "b:flows.L.cc=cubic"], SeedRule((2, 3, 4)))
     assert {4} <= {len(seeds) for seeds in seeds_of(other).values()}
@@ -310,11 +310,11 @@ def test_a_point_continues_alone_with_the_runs_that_it_has(
     assert seeds_of(found) == {"L 5 ms, C none": [1, 2], open_[1]: [1, 2, 3]}
     again = by_rule(tmp_path / "other", texts, SeedRule((2, 3)), jobs=2)
     assert again.id == found.id
-    # The runs are those of a comparison with a fixed number of seeds.
+    # A comparison that uses 3 seeds at every point has the same runs and more.
     fixed = small(tmp_path / "fixed", "L", texts, {"duration": "12s"}, seeds=3)
     ids = {run.run_id for run in fixed.others[0].results}
     assert {run.run_id for run in found.others[0].results} < ids
-    # A p value is multiplied by the number of tests.
+    # The rule tests after 2 and after 3 seeds, so it multiplies each p value by 2.
     once = judge(found.variants, select(Small.metrics))
     qs = [
         (first.q, second.q)

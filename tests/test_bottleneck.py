@@ -57,7 +57,8 @@ def test_packets_are_captured_if_the_scenario_records_them() -> None:
     assert after is not None
     assert after.startswith(before)
     # There are 20 packets, because each datagram is captured when it arrives at the queue and when
-    # it leaves. A block has 32 bytes in addition to the 42 bytes of headers and 2 bytes of padding.
+    # it leaves. The file has a block for each packet: 42 bytes of headers, 2 bytes of padding and
+    # 32 other bytes.
     assert len(after) - len(before) == 20 * (32 + 44)
 
 

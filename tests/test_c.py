@@ -54,7 +54,8 @@ def test_a_program_in_c_measures_the_same(tmp_path: Path) -> None:
 
 
 def test_the_header_is_that_of_the_sources() -> None:
-    """`make header` writes the header with cbindgen. Users of the header do not need cbindgen."""
+    """Check that the header in the repository is what cbindgen writes (`make header`). Users of
+    this header do not need cbindgen."""
     tool = ROOT / "target/tools/bin/cbindgen"
     if not tool.exists():
         pytest.skip("cbindgen is missing; run: make header")

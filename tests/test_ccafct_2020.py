@@ -49,8 +49,8 @@ class Fake:
 
 
 def as_published(factor: float = 1.0) -> list[points.CcafctEntry]:
-    """Return values of every published row with made-up measurements. Completion times beside a
-    competitor are `factor` times the published completion times."""
+    """Return an entry for every published value, with made-up measurements. Completion times beside
+    a competitor are `factor` times the published completion times."""
     known = layout.published()
     results = {}
     for rtt in layout.RTTS_MS:
@@ -206,7 +206,8 @@ def test_requests_are_in_their_order() -> None:
 
 
 def test_the_spread_covers_a_known_harm() -> None:
-    """Draw runs with a harm of 0.5 and lognormal times. About 95 % of the intervals contain it."""
+    """Draw runs with lognormal times and a harm of 0.5. About 95 % of the confidence intervals
+    contain 0.5."""
     draw = random.Random(1)
     inside = 0
     for _ in range(200):
@@ -225,7 +226,8 @@ def test_goals_and_misses() -> None:
     assert (spread_of_harm.cells, spread_of_harm.within) == (18, 0)
     assert times.cells == 27
     assert harm.cells == 18
-    # The set-up was changed after the first comparison, so no value counts as held out any more.
+    # The set-up was changed after the first comparison, so no published value still counts as held
+    # out from the choice of the set-up.
     assert times.blind == 0
     missed = truth.missed(entries)
     assert {e.row.competitor for e in missed} >= {"cubic", "prague"}
@@ -283,7 +285,8 @@ def test_cells_drawn_by_hash(tmp_path: Path) -> None:
 
 
 def test_the_900_requests_are_deterministic(tmp_path: Path) -> None:
-    """Run the requests twice, without competitors. Every request is answered, at the same times."""
+    """Run the requests twice, without competitors. Every request is answered, at the same time in
+    both runs."""
     alone = points.made(20, competitors=())
     times = []
     for folder in ("first", "second"):

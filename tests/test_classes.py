@@ -92,8 +92,8 @@ def test_statistics_follow_from_the_samples(tmp_path: Path) -> None:
     assert (stat["n"], stat["p25"], stat["p99"]) == (16, rank(rates, 25), rank(rates, 99))
     # All packets of the class belong to its flows, so rates over 4 s add up to its bytes.
     assert 4 * 2 * stat["mean"] == pytest.approx(classes[0]["bytes"] * 8 / 1e6, rel=1e-12)
-    # A window is the rate times the RTT. The RTT is the mean delay of the interval, plus 10 ms,
-    # plus the link's 2 ms.
+    # A window is the rate times the RTT. The RTT is the mean queue delay of the interval, plus the
+    # path's 10 ms, plus the link's 2 ms.
     delays = values("class.L.delay_ms", link="bottleneck")
     windows = [r * 1e6 / 8 * (d + 12) / 1e3 for r, d in zip(rates, delays * 2, strict=True)]
     stat = classes[0]["samples"]["window_bytes"]

@@ -219,7 +219,7 @@ def on_a_terminal(*args: object, columns: int) -> list[str]:
         while True:
             try:
                 chunk = os.read(master, 65536)
-            except OSError:  # the reader has closed the pipe
+            except OSError:  # the command has closed the terminal
                 break
             if not chunk:
                 break

@@ -1,4 +1,4 @@
-"""Tests runs on a Dask cluster of processes of this machine, some of which die."""
+"""Tests runs on a Dask cluster of local processes. The tests kill some of the processes."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
 
 def test_numbers_are_those_of_the_textbooks_formulas() -> None:
     # The expected values follow from the sums of Abramowitz and Stegun, 26.7.3, for four degrees of
-    # freedom. They also follow from Welch's formula in fractions.
+    # freedom. They also follow from Welch's formula, evaluated with fractions.
     base, other = [1.0, 2.5, 2.0, 4.0, 3.1], [1.4, 3.1, 1.9, 4.9, 3.3]
     same, apart = paired(base, other), unpaired(base, other[:4])
     assert same is not None
@@ -591,6 +591,6 @@ def test_sides_with_other_numbers_of_seeds_say_so(tailback: Tailback, tmp_path: 
     done = tailback("compare", *names, "--no-report", "--metric", "throughput_mbit")
     assert "mean over 3 seeds of " in done.stdout
     assert " and 2 seeds of " in done.stdout
-    # The mean of each side is over all of its runs. If the comparison used only the two common
-    # seeds, the output would contain " of 3)".
+    # Each scenario's mean is over all runs of this scenario. If the comparison used only the two
+    # common seeds, the output would contain " of 3)".
     assert " of 3)" not in done.stdout

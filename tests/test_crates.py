@@ -1,7 +1,8 @@
 """Tests plugins: crates that are compiled with the engine, and errors for crates that cannot be
 compiled.
 
-The tests build one copy with three crates. Cargo reuses the engine that `make build` has compiled.
+The tests build one engine that contains three crates. Cargo reuses the engine that `make build` has
+compiled.
 """
 
 from __future__ import annotations

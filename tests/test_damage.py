@@ -32,7 +32,7 @@ TRIES = [
 
 @pytest.fixture(scope="module")
 def survey() -> dict[str, list[str]]:
-    """Return the errors of each command on results with each chosen damage."""
+    """Return the errors of each command for each tried kind of damage to results."""
     script = ROOT / "tests" / "faults" / "damage.py"
     done = subprocess.run(
         [sys.executable, script, "--json", "--every", str(EVERY)],
@@ -115,7 +115,7 @@ def test_times_of_another_run_are_not_read(results: Path, tailback: Tailback) ->
         _ = StoredRun(one).timing
     done = tailback("verify", results)
     assert (done.returncode, f"{one}/timing.json: that of another run" in done.stderr) == (1, True)
-    # Earlier versions of tailback did not write the run id.
+    # Earlier versions of tailback did not write the run id to `timing.json`.
     old = json.loads(whole)
     del old["sha256"], old["run_id"]
     (one / "timing.json").write_bytes(_native.seal(json.dumps(old, indent=1)))
@@ -159,7 +159,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # At the report's path is a moved report, a folder without a marker, or a link.
+    # `report` must not replace a folder without the report's marker file, or a link.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

@@ -75,8 +75,8 @@ def test_published_values() -> None:
 
 
 def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
-    """The publication's ratio is the ratio of mean rates. Its window is a rate times the sum of
-    mean queue delay and base RTT."""
+    """The published ratio is the ratio of mean rates. The published window is a rate times the sum
+    of mean queue delay and base RTT."""
     known = layout.published()
     for case in CASES:
         key = (case.run.archive.name, case.name)
@@ -133,8 +133,8 @@ def test_the_law_in_the_source() -> None:
             laws[run.udp] = found
     for udp in ((0, 50), (0, 70), (0, 100), (50, 0), (70, 0)):
         assert laws[udp] == pytest.approx(1, abs=0.06)
-    # With two flows the probability varies, and the mean of its square exceeds the square of its
-    # mean.
+    # With two flows the law seems to fail by 30 %: p_L varies, so the mean of its square exceeds
+    # the square of its mean.
     mixed = law.published_law(one(PC, "mix_1000_d5005_r5005"))
     assert mixed == pytest.approx(1.296, abs=0.001)
 
@@ -393,7 +393,7 @@ def entry(
     value: float,
     values: tuple[float, ...] = (),
 ) -> points.DualPi2Entry:
-    """Return a value with made-up numbers."""
+    """Return an entry for a column, with made-up numbers."""
     cell = TableCell("id", column, points.unit(column), known, value, max(len(values), 1), None)
     return points.DualPi2Entry(case, column, cell=cell, values=values)
 
@@ -406,7 +406,7 @@ def test_goals() -> None:
     (verdict,) = truth.verdicts(judged)
     assert (verdict.goal.id, verdict.cells, verdict.within) == ("dualpi2.rate_ratio", 4, 3)
     assert not verdict.holds
-    # It is enough if ten of eleven values are within the tolerance, but not if nine of eleven are.
+    # The goal is met if ten of eleven values are within the tolerance, but not if only nine are.
     assert truth.verdicts(judged[:1] * 10 + judged[3:])[0].holds
     assert not truth.verdicts(judged[:1] * 9 + judged[3:] * 2)[0].holds
     queue = truth.judged([entry(case, "qs_ecn_mean", 0.34, value) for value in (0.25, 0.43, 0.45)])
@@ -518,7 +518,7 @@ def test_rows_with_prague_are_refused_one_by_one_or_run_by_a_module(
     flow = made["flows"][0]
     assert flow["cc"] == {"name": "prague", "kernel": True, "module": "mine"}
     assert flow["tcp"] == {"ecn_feedback": "accecn"}
-    # The scenarios differ only in these two keys.
+    # The two scenarios differ only in `cc` and `tcp`.
     flow.update(cc="prague")
     del flow["tcp"]
     assert made == points.made(without.refused[0], 250, on_linux.PACED)

@@ -51,8 +51,8 @@ def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: 
 
 
 def test_intervals_of_several_points_hold_together() -> None:
-    # Student's t with 2 degrees of freedom is 4.303 at 97.5 %. Five simultaneous confidence
-    # intervals are wider.
+    # The 97.5 % quantile of Student's t with 2 degrees of freedom is 4.303. If five intervals must
+    # hold at the same time, each is wider.
     [one] = [point(1.0, 2.0, 3.0)]
     ends, wider = one.ends(1), one.ends(5)
     assert ends is not None
@@ -408,8 +408,8 @@ def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> No
 
 
 def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
-    """CUBIC builds a standing queue in deep buffers and loses throughput with random loss, as
-    nsperf found."""
+    """As nsperf found, CUBIC builds a standing queue in deep buffers, and random loss reduces its
+    throughput. BBR does better in both cases."""
     small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
     lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
     criteria = [
@@ -423,8 +423,8 @@ def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
     found = execution.evaluate("cc", criteria, cc.SCENARIOS, Subject("bbr", "bbr"), request)
     loss, delay = found.sections
     assert (loss.verdict, delay.verdict) == ("no worse", "no worse")
-    # CUBIC fills the buffer of ten bandwidth-delay products. With one loss in a thousand packets
-    # its window stops growing.
+    # CUBIC fills the buffer of ten bandwidth-delay products. If the link loses one packet in a
+    # thousand, CUBIC's window stays too small for the link.
     assert delay.value is not None
     assert delay.value < -0.5
     assert loss.value is not None

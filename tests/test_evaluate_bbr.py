@@ -53,8 +53,8 @@ def test_the_draft_passes_every_case(store: Path) -> None:
     evaluation = evaluated(DRAFT, store)
     assert set(verdicts(evaluation).values()) == {"pass"}, evaluation.sections
     values = {section.id: section.value for section in evaluation.sections}
-    # These are exactly the draft's values: gains of 128/256 and 230/256, and whole numbers of
-    # rounds and steps.
+    # The measured values equal the draft's values: gains of 128/256 and 230/256, and whole numbers
+    # of rounds and steps.
     assert (values["A.3"], values["A.8"]) == (0.5, 230 / 256)
     assert (values["A.4"], values["A.5"]) == (4, 3)
     assert (values["A.14"], values["A.18"], values["A.19"]) == (4, 4, 4)

@@ -295,7 +295,7 @@ def test_nsperf_compares_the_drops_of_a_program_with_those_of_cubic(
     assert isinstance(shallow, Against)
     run = stored(None)
     run.summary["queues"]["bottleneck"].update(packets=970, drops=30)
-    # TCP flows report their retransmissions, programs do not.
+    # TCP flows report their retransmissions, but programs do not.
     [cubic] = run.summary["flows"]
     share = measures.share_of("cubic", "retransmits")(run)
     assert share == cubic["retransmits"] / cubic["packets"]

@@ -74,7 +74,7 @@ def test_monotone_is_the_least_squares_fit() -> None:
 
 
 def staircase_runs(equal_frames: float, seeds: int = 3) -> list[FakeRun]:
-    """Make runs of one row of Table I. The flows share equally at this K (in frames)."""
+    """Make runs of one row of Table I. The flows share the link equally if K is `equal_frames`."""
     return [
         run(
             {f"{pts.ECN}.min": f"{pts.FRAME * n - pts.FRAME // 2}b"},
@@ -116,7 +116,7 @@ def test_a_starved_flow_does_not_hide_the_crossing() -> None:
 def test_steps_are_whole_frames() -> None:
     low, high = pts.staircase(6750, 0.125)
     assert (low, high) == (6000 / 3906.25, 7500 / 3906.25)
-    # The K/M of 2.3 at BDP/8 in the paper is 5.99 frames, which is at the edge between two steps.
+    # The paper has K/M = 2.3 for M = BDP/8. This K is 5.99 frames, at the edge between two steps.
     assert pts.staircase(2.304 * 0.125 * pts.BDP, 0.125)[1] == pytest.approx(2.304)
 
 

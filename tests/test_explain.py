@@ -178,8 +178,8 @@ def test_how_slow_start_ended(results: Path) -> None:
     by_search, text = end(**far, flows=[{"cc": {"name": "cubic", "slow_start": "search"}}])
     assert (by_search["why"], by_search["lost"]) == ("search", 0)
     assert "by SEARCH: the bytes delivered were a quarter less" in text
-    # The buffer overflows just after slow start ends, from packets in flight. `lost` counts these
-    # drops, because slow start caused them.
+    # The buffer overflows just after slow start ends, because of the packets already in flight.
+    # `lost` counts these drops, because slow start caused them.
     short = {"rate": "50Mbit", "queue": {"aqm": "fifo", "limit": "2bdp"}}
     late, text = end(
         path={"rtt": "100ms"},
@@ -357,8 +357,8 @@ def test_why_cubic_takes_turns_on_a_short_path(results: Path, sets: dict[str, ob
     got = puzzle(results, "cubic-dctcp", **sets)
     (pair,) = got["pairs"]
     assert pair["turns"]
-    # In a few seconds neither flow is clearly faster. The explanation has two texts, and the number
-    # of these seconds decides between them.
+    # During some seconds of the run, neither flow is clearly faster. The number of these seconds
+    # decides which of two texts the explanation uses.
     kind = "There are two states" if pair["states"] else "They take turns"
     assert pair["lead"]["changes"] >= 10
     assert min(pair["timer_shares"]) > 0.3

@@ -217,8 +217,8 @@ def tshark(*args: str | Path) -> list[str]:
 def seen_at_the_sender(
     tailback: Tailback, tmp_path: Path, run_id: str, summary: dict[str, Any]
 ) -> list[int]:
-    """Check that the capture could be from the sender. In the capture, data must not have passed
-    the queue yet, and each ACK must come after its data.
+    """Check that the capture looks as if it was taken at the sender: data has not been lost or
+    reordered yet, and each ACK comes after its data.
 
     Return the last acknowledged number of each flow.
     """

@@ -27,7 +27,8 @@ def test_each_a_family_of_its_own_is_benjamini_and_hochberg() -> None:
     # 0.0278 x 15 / 6.
     assert qs[5] == qs[6] == pytest.approx(0.0298 * 15 / 7)
     assert qs[14] == 1.0
-    # The result does not depend on the order, and tests without a p value are not counted.
+    # The result does not depend on the order of the p values, and tests without a p value are not
+    # counted.
     again = false_discovery([None, *reversed(TEXTBOOK), None], [0, *reversed(families), 0])
     assert again[1:-1] == qs[::-1]
 
@@ -50,7 +51,8 @@ def test_a_chosen_family_pays_for_having_been_chosen() -> None:
     ps = [0.001, 0.02, 0.04, 0.5, 0.6, 0.7]
     qs = false_discovery(ps, ["a", "a", "a", "b", "c", "d"])
     # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which becomes
-    # 0.022 among four families. Its tests have 0.0055, 0.055 and 0.0733, each times four.
+    # 0.022 among four families. The tests of "a" have adjusted p values of 0.0055, 0.055 and
+    # 0.0733. Their q values are four times as large.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
     # Two of four families are selected, so the level for the tests in each of them is half of 5 %.

@@ -412,7 +412,8 @@ def test_a_test_bed_beside_a_run(tailback: Tailback, tmp_path: Path) -> None:
     assert found["run", "throughput_ratio"]["bed"] == (pytest.approx(5.5 / 2.25), 1)
     assert len(found) == 7
 
-    # A comparison leaves the run's warm-up out of the data file, too.
+    # If a run has a warm-up, a comparison also leaves out the same time at the start of the data
+    # file.
     warm = run(tmp_path, TWO, warmup="1s")
     compared = compare_stored([bed, warm.path])
     found = values(compared)

@@ -288,7 +288,8 @@ main()
 
 
 def test_bombs_take_little_memory(tmp_path: Path) -> None:
-    """Files of 10 MB unpack to gigabytes of text, and as Python objects to 20 times as much."""
+    """Files of 10 MB unpack to gigabytes of text. As Python objects, the text would need 20 times
+    as much memory."""
     (tmp_path / "good.flent.gz").write_bytes(measured())
     # Blocks after a full flush are independent, so a file can repeat a block.
     packer = zlib.compressobj(9, wbits=31)

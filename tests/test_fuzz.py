@@ -69,7 +69,7 @@ def edited(data: bytes, edits: list[tuple[float, int, bytes]]) -> bytes:
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Yield the path to every part of a document."""
+    """Return the paths to the parts of a document."""
     inner: list[tuple[Any, Any]] = []
     if isinstance(value, dict):
         inner = list(value.items())

@@ -1,6 +1,7 @@
 """Writes docs/reference/scenario.schema.json, the schema of scenarios for editors.
 
-It is a fifth as large as the engine's schema, because repeated parts are under `$defs`."""
+The file has a fifth of the size of the engine's schema, because `$defs` contains each repeated part
+once."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def hoist(schema: Schema) -> Schema:
     """Return an equivalent schema with repeated parts under `$defs`.
 
     The first pass ignores annotations when it compares parts. The second pass includes annotations,
-    and finds parts that are too short if annotations are ignored.
+    and finds parts that are long enough for a definition only with their annotations.
     """
     return _hoisted(_hoisted(schema, ANNOTATIONS), ())
 
@@ -80,7 +81,7 @@ def _repeated(named: Mapping[str, Schema], beside: Names) -> Iterator[tuple[str,
             return
         if _is_schema(node) and len(key := _key(node, beside)) >= LEAST_BYTES:
             if key in seen:
-                # Do not visit parts inside a repeated part again. They are in its definition.
+                # Do not visit the parts inside a repeated part again: its definition contains them.
                 if key not in given:
                     given.add(key)
                     yield key, name

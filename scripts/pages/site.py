@@ -26,8 +26,8 @@ _INLINE = MarkdownIt("zero", {"html": False}).enable(["backticks", "emphasis", "
 
 
 def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
-    """Replace links to folders outside of docs by their text. Sphinx turns links to files into
-    downloads."""
+    """Replace links to folders outside of docs by their text. Keep links to files, which Sphinx
+    turns into downloads."""
     page = Path(app.env.doc2path(name))
 
     def said(link: re.Match[str]) -> str:
@@ -51,7 +51,8 @@ class ResultsTable(nodes.General, nodes.Element):
 
 
 class ResultsTableDirective(Directive):
-    """The directive for a table of the current file. Its argument is the number of the table."""
+    """A directive that inserts a table of the current results file. Its argument is the number of
+    the table."""
 
     required_arguments = 1
 

@@ -148,7 +148,7 @@ def _failing(judged: Iterable[Judged]) -> list[tuple[Judged, Judge]]:
 
 
 def _furthest(evidence: Path) -> Iterator[tuple[str, ...]]:
-    """Yield the validation's largest errors beyond a limit."""
+    """Yield the validation's largest errors among those that exceed their limits."""
     for table in results.tables(evidence, VALIDATION[0], "Beyond a limit"):
         place = {name: i for i, name in enumerate(table["columns"])}
         for row in table["rows"][:WORST]:

@@ -1,8 +1,8 @@
 """Extends Sphinx: shows the verdicts of the league as sortable tables, with links to scenarios.
 
-The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`, and shows a table
-of its sections. It also takes a suite (`cc`, `queue`), and shows a matrix of sections and
-algorithms."""
+The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`. It shows a table
+of the algorithm's verdicts, with a row for each section of the standard. If its argument is a suite
+(`cc`, `queue`), it shows a matrix of sections and algorithms."""
 
 from __future__ import annotations
 

@@ -201,8 +201,8 @@ OF_A_RUN: dict[str, Callable[[Path], object]] = {
 
 
 def kinds() -> dict[str, Callable[[Path], object]]:
-    """Return a function for every kind of damage, keyed by name. The function damages a folder of
-    results.
+    """Return a function for every kind of damage, keyed by its name. Each function damages a folder
+    of results.
     """
     found: dict[str, Callable[[Path], object]] = {}
 
@@ -343,7 +343,7 @@ def survey(every: int = 1, *, tell: bool = False) -> dict[str, list[str]]:
 
 
 def _prepare(command: Command, folder: Path) -> Prepared:
-    """Prepare a command like `harness.prepare`, for commands that need more than arguments."""
+    """Do what `harness.prepare` does, also for commands that need more than arguments."""
     if command.name == "open_results":
         made = harness.prepare(Command(command.name, ("verify",), command.before), folder)
         made.fresh()

@@ -1,4 +1,5 @@
-"""Runs commands while tests disturb them, and checks the results.
+"""Runs commands and checks the results, while tests disturb the commands by failing calls or
+signals.
 
 A command runs in a fork of this process. The process has already imported tailback, so a command
 takes only a few hundredths of a second. The command works in a copy of a folder that was prepared
@@ -118,8 +119,8 @@ class Prepared:
 
 
 def preload() -> None:
-    """Import what the commands need before the first fork. Imports would take most of each fork's
-    time."""
+    """Before the first fork, import what the commands need. Otherwise imports would take most of
+    each fork's time."""
     import altair  # noqa: F401
     import polars  # noqa: F401
 
@@ -216,7 +217,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
-        # `run` moves damaged folders to this folder, so the folder's contents vary.
+        # `run` moves damaged folders to `.damaged`, so the contents of `.damaged` vary.
         if "/.damaged" in name or name.startswith("runs/.damaged"):
             continue
         if path.is_symlink() or not (path.is_dir() or path.is_file()):

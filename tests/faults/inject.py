@@ -3,12 +3,12 @@
     .venv/bin/python tests/faults/inject.py [--tries N] [--fault NAME]... [--command NAME]...
 
 Without --tries, every call fails once. With --tries N, N calls fail for each command and fault,
-evenly spaced. The exit status is 1 if an error was found. If its n-th call fails, a command must
-end with status 1 (or 2 if its input cannot be read). It must print an error that names a path. If
-the call has no effect on the result, the command must instead end with status 0 and leave the
-correct files. Stored files must be complete, and the same command without a fault must leave the
-correct files and no other files. `short` and `EINTR` must have no effect. `kill` ends the process
-at the n-th call.
+evenly spaced. The exit status is 1 if an error was found. If a call fails, the command must end
+with status 1 (or 2 if its input cannot be read). It must print an error that names a path. If the
+failure cannot affect the result, the command must instead end with status 0 and leave the correct
+files. In both cases, every stored file must be complete. If the command then runs again without a
+fault, it must leave the correct files and no others. The faults `short` (an incomplete write) and
+`EINTR` must not affect the result. The fault `kill` ends the process at the chosen call.
 """
 
 from __future__ import annotations
