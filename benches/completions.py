@@ -68,8 +68,8 @@ CASES = (
     Case(
         *("short-to-long", 20, 22.0),
         "For 5 to 10 s after the RTT has grown, BBR still uses its old minimum RTT of 30 ms, so "
-        "its window stays small. In tailback, the queue's limit in bytes stays the same. In the "
-        "suite, this limit grows from 100 to 200 ms of data.",
+        "its window stays small. When the RTT grows, the queue's limit in bytes stays the same in "
+        "tailback. In the suite, this limit grows from 100 to 200 ms of data.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
@@ -80,8 +80,8 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit. The "
-        "headers in these frames take 0.2 s.",
+        "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit. Sending "
+        "the headers of these frames takes 0.2 s of this time.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -110,9 +110,9 @@ HEAD = """\
 
 ## Why times may differ from those of the suite
 
-The suite runs the QUIC stack picoquic, and its packets have no Ethernet header. In tailback, TCP
-sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS handshake,
-while TCP's handshake takes one round trip.
+The suite runs the QUIC stack picoquic, whose packets have no Ethernet header. In tailback, TCP
+sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS handshake;
+in tailback, TCP's handshake is without TLS and takes one round trip.
 
 | path | other reasons |
 |---|---|

@@ -55,9 +55,8 @@ INTRODUCTION = """\
 
 tailback repeats published experiments both in the simulator and on Linux, in virtual time.
 `python scripts/kernel_works.py` prints this page. Most rows show results of
-`reproduce NAME --quick`. Quick runs are shorter, and there are fewer seeds and settings than on the
-page of the experiment. Rows with "every seed" show results of the full experiment, without
-`--quick`.
+`reproduce NAME --quick`. Quick runs are shorter, and use fewer seeds and settings than the page of
+the experiment. Rows with "every seed" show results of the full experiment, without `--quick`.
 """
 
 ERRORS = """\
@@ -100,7 +99,7 @@ COSTS = """\
 ## Time
 
 The table shows the total processor time of all runs of an experiment. On two idle cores, the runs
-take half as long.
+take half of this time.
 """
 
 COSTS_HEAD = """\
@@ -118,11 +117,12 @@ in the paper.
 """,
     "dualpi2-2022": """\
 For `dualpi2-2022`, the values come from every column of the published files. Some columns contain
-1st percentiles or standard deviations of one-second samples, but some published samples cover less
-than a second. The errors in these columns are large, and increase the 90th percentiles. The
-simulator paces groups of segments, as GSO did on the publication's hosts; the kernel engine paces
-single segments. The table has no results with Prague, because Linux does not include Prague. The
-report of `reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
+1st percentiles or standard deviations of samples. Each sample of tailback covers one second, but
+some published samples cover less. The errors in these columns are large, and increase the 90th
+percentiles. The simulator paces groups of segments, as GSO did on the publication's hosts; the
+kernel engine paces single segments. The table has no results with Prague, because Linux does not
+include Prague. The report of `reproduce dualpi2-2022 --engine kernel` lists each missing row with
+the reason.
 """,
     "dualpi2-2019-wrr": """\
 On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions from 2019, and
@@ -323,7 +323,7 @@ def sums(goals: Iterable[tuple[str, str, str, list[str]]]) -> str:
         sim += int(within[0])
         kernel += int(within[1])
     return (
-        f"In all, {sim} of {cells} values are within their limits in the simulator, and {kernel} "
+        f"In total, {sim} of {cells} values are within their limits in the simulator, and {kernel} "
         f"on "
         "Linux.\n"
     )

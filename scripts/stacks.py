@@ -424,7 +424,7 @@ def _both_engines(out: Path) -> Iterator[str]:
         "packets, and the receiver delays the ACKs of different packets. We made a copy of "
         "`stacks/quinn` that sends the guest's sequence of packets in the first round trip. This "
         "copy removes half of the difference. We do not know the cause of the other half. "
-        'Other seeds, `gso = false` and `timers = "tokio"` change the difference little.\n'
+        'Other seeds, `gso = false` and `timers = "tokio"` hardly change the difference.\n'
     )
 
 
@@ -461,7 +461,7 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
     yield (
         f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` of the '
         f"guest's in {near} of {len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
-        f"The difference exceeds both this limit and the column ± in {len(beyond)} of "
+        f"The difference exceeds both this limit and the value in the column ± in {len(beyond)} of "
         f"{len(rows)} scenarios. "
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
@@ -499,9 +499,8 @@ def _half(found: Compared) -> Iterator[str]:
     )
     rows = {
         f"competing flows: {close_by}": [str(found.close(t)) for t in TIMERS],
-        "scenarios whose difference is larger than this limit and larger than the column ± below": [
-            str(beyond[t]) for t in TIMERS
-        ],
+        "scenarios whose difference is larger than this limit and than the value in the column ± "
+        "below": [str(beyond[t]) for t in TIMERS],
         "largest difference of the throughput, Mbit/s": [
             f"{max(m.miss(t) for m in meetings):.1f}" for t in TIMERS
         ],
@@ -607,8 +606,8 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         yield f"| {name} | {close} | {max(values):.1f} |"
     yield (
         f"\nFrom {MORE_SEEDS} seeds of the simulator, we compute a prediction interval for the "
-        "guest's mean. If both engines have the same distribution, this interval contains the mean "
-        f"of {SEEDS} seeds in the guest with a probability of `95 %`. The "
+        "guest's mean. If the results of both engines have the same distribution, this interval "
+        f"contains the mean of {SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
         f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows "
         f"these scenarios. The last four columns show the simulator's means over {MORE_SEEDS} "

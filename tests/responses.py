@@ -307,7 +307,7 @@ these reasons:
 - CUBIC: the curve is flat near the last maximum. Linux rounds the curve's target to whole segments.
   Therefore the window reaches the last maximum earlier than on the exact curve, and the next loss
   also comes earlier. Fast convergence applies even if the window at a loss is only one segment
-  smaller than at the last loss.
+  smaller than at the previous loss.
 - DCTCP: windows consist of whole segments. A reduction by alpha W/2 is rounded down to whole
   segments. A reduction takes a round trip. The reduction also resets the count of acknowledged
   segments towards the next increase (`tcp_init_cwnd_reduction`). If every n-th packet is marked,

@@ -94,8 +94,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with short packets of lost data. In a qlog, many packets are much "
-            "shorter than a full datagram, and many are probes."
+            "fills this window with short packets that repeat lost data. In a qlog, many packets "
+            "are much shorter than a full datagram, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -104,8 +104,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
             "window's packets are lost, and then restores the window. A full FIFO and CoDel drop "
-            "less than a fifth. A qlog shows that quiche therefore restores nearly every "
-            'window, so queues stay full. With `control = "reno"`, which never restores the '
+            "less than a fifth of a window. A qlog shows that quiche therefore restores nearly "
+            'every window, so queues stay full. With `control = "reno"`, which never restores the '
             "window, the frames of real-time traffic arrive in time. quiche is then no worse than "
             "CUBIC in 5.1.4 and 5.2.3, and its queue in `fq_codel` stays short."
         ),

@@ -392,8 +392,8 @@ verdicts are not a ranking.
 
 In the large tables, ✓ means *pass* or *no worse*, ? means *undecided*, – means *not observable*,
 and · means *not run*. Each cell shows the measured value of a section, and links to the section's
-row on the algorithm's page. If you click a heading, the table is sorted by the ratio of value to
-bound.
+row on the algorithm's page. The bound of a section is the limit for its value. If you click a
+heading, the table is sorted by the measured value divided by its bound.
 """
 
 STACKS_LEAD = """\

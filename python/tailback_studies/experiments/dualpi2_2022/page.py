@@ -23,7 +23,7 @@ from tailback_studies.reproduction.shown import goals_table
 TITLE = "DualPI2 in 2022"
 LEAD = (
     "tailback repeats the experiments of \u201cDual Queue Coupled AQM\u201d (2022), with every "
-    "case in the eight archives that were published. For half of the cases, this repository does "
+    "case in the eight published archives. For half of the cases, this repository does "
     "not contain the published values. The publication ran each case once."
 )
 

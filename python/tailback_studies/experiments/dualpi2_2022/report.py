@@ -58,7 +58,7 @@ def ran(
         deviations.insert(0, "today's Linux in virtual time instead of 5.10")
     if quick:
         deviations.insert(0, "50 s of a run count, not 250 s")
-    warmup = "44 s and 40 times the larger round-trip time of the two flows"
+    warmup = "44 s plus 40 times the larger round-trip time of the two flows"
     made = facts(results, warmup=warmup, deviations=tuple(deviations))
     return DualPi2Runs(made, quick, tails.tails(runs, results) if draw else None)
 

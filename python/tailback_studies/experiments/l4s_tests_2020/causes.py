@@ -8,7 +8,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "50 or 10 Mbit/s (counting whole frames), one bottleneck in each direction",
+        "50 or 10 Mbit/s (counting the bytes of whole frames), one bottleneck in each direction",
         "stated: `qdisc bidir htb RATE`",
     ),
     (

@@ -44,7 +44,7 @@ def ran(results: Sequence[Results], *, quick: bool) -> Facts:
         deviations = [OTHER_LINUX, VALUE]
     if quick:
         deviations.insert(0, "S1: from 19 to 59 s of a run count")
-    warmup = "119 s in tests S1, 19 s in tests S6"
+    warmup = "119 s in test S1, 19 s in test S6"
     return facts(results, warmup="19 s" if quick else warmup, deviations=tuple(deviations))
 
 
