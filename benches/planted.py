@@ -21,7 +21,7 @@ CRATE = Path(__file__).parent / "planted"
 BUGS = {
     "cc": {
         "cubic-timeout": "a timeout reduces nothing",
-        "cubic-validation": "the window grows while the application is the limit",
+        "cubic-validation": "the window grows although the application limits the rate",
         "cubic-growth": "growth is tripled",
         "cubic-marks": "CE is ignored",
         "cubic-floor": "ssthresh is never below 100 segments",

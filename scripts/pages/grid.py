@@ -20,9 +20,10 @@ This page shows what they cover. If your own scenario is outside these ranges, r
 engines: `tailback run FILE --engine kernel` uses Linux.
 
 - A row has one scenario for each combination of a rate, a round-trip time and a set of flows.
-  Semicolons separate the sets of flows. - The column *with ECN* names the congestion controls whose
-  flows negotiate ECN. The tables under *Odd scenarios* and *Impairments* do not have this column;
-  the scenario files state whether flows negotiate ECN.
+  Semicolons separate the sets of flows.
+- The column *with ECN* names the congestion controls whose flows negotiate ECN. The tables under
+  *Odd scenarios* and *Impairments* do not have this column; the scenario files state whether flows
+  negotiate ECN.
 - The flows under *Web* compete with short connections. "none" means that only short connections
   run.
 - Options of queues that a row does not show have their defaults.

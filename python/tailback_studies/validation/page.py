@@ -206,13 +206,6 @@ def _seeds(made: Validation) -> int:
     return max((batch.seeds for batch in made.ran.batches), default=0)
 
 
-def _either(times: list[str]) -> str:
-    """Return these times as alternatives, such as "4 s or 5 s, depending on the scenario"."""
-    if len(times) < 2:
-        return "".join(times)
-    return f"{', '.join(times[:-1])} or {times[-1]}, depending on the scenario"
-
-
 def _facts(validation: Validation) -> Facts:
     runs = [run for batch in validation.ran.batches for r in batch.results.values() for run in r]
     durations = sorted({run.summary["duration_s"] for run in runs})
@@ -222,7 +215,8 @@ def _facts(validation: Validation) -> Facts:
         runs=len(runs),
         seeds=_seeds(validation),
         duration=", ".join(f"{d:g} s simulated" for d in durations),
-        warmup=_either([f"{w:g} s" for w in warmups]),
+        warmup=" to ".join(f"{w:g} s" for w in dict.fromkeys((warmups[0], warmups[-1])))
+        + (", depending on the scenario" if len(warmups) > 1 else ""),
         engine=", ".join([*engines, *_kernel(validation)]),
     )
 

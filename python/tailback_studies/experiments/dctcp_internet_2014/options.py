@@ -50,8 +50,7 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ),
     (
         "RED: idle time",
-        "while the queue is empty, RED multiplies the average by (1 \u2212 w) for every 40 B that "
-        "the link could have sent",
+        "RED multiplies the average by (1 \u2212 w) for every 40 B that the idle link could send",
         "inferred",
         "RED's authors count idle time in \u201csmall packets\u201d, and Linux counts it in "
         "average packets (1000 B); with small thresholds, this choice determines the queue length",
@@ -77,10 +76,9 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ),
     (
         "duration and warm-up",
-        "210 s (110 s for Figures 7 to 9 and for other values of the options in this table); the "
-        "first 10 s do not count",
+        "210 s (110 s for Figures 7 to 9 and for other options); the first 10 s do not count",
         "default",
-        "RED's average covers about the last 1/w = 500 arrivals, or 0.6 s",
+        "RED's average covers about 1/w = 500 arrivals, or 0.6 s",
     ),
     ("delayed ACKs", "on", "kernel", ""),
     ("growth", "one step per ACK, so half a packet per RTT with delayed ACKs", "kernel", ""),

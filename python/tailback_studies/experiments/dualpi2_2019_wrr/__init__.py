@@ -52,7 +52,7 @@ EXPERIMENT = Versions(
         (
             "ECN threshold",
             "6 ms at 4 Mbit/s, 2 ms at 12 Mbit/s, 1 ms at other rates",
-            "publication: on slow links, the time in which the link sends two packets",
+            "publication: the transmission time of two packets on slow links",
         ),
         ("ECT(0) in L", "`any_ect` (then `dc_dualq` and `dc_ecn`)", "publication"),
         (

@@ -7,15 +7,14 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "a shaper that counts the bytes of whole frames, with the burst that tc computes "
+        "a shaper that counts bytes of whole frames, with the burst that tc computes "
         '(`burst = "tc"`)',
         "stated: the publication's htb class has a rate but no burst",
     ),
     ("buffer", "`bfifo limit` of 102,400 or 10,240,000 bytes of frames", "stated: 100kb, 10000kb"),
     (
         "round-trip time",
-        "only ACKs are delayed, by the whole round-trip time, after they have crossed a link of 10 "
-        "Gbit/s",
+        "only ACKs are delayed, by the whole round-trip time, after a 10 Gbit/s link",
         "stated: netem runs on the interface towards the sender",
     ),
     (

@@ -8,7 +8,7 @@ from __future__ import annotations
 DECLARED: tuple[tuple[str, str, str], ...] = (
     (
         "bottleneck",
-        "100 Mbit/s (counting the bytes of whole frames) in the direction of the data",
+        "100 Mbit/s (counting bytes of whole frames) in the direction of the data",
         "stated: htb's rate",
     ),
     ("shaper", 'htb with the burst that tc computes (`burst = "tc"`)', "stated: no burst"),
@@ -20,8 +20,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "buffer",
-        "0.5 to 8 BDP. The limit is in bytes for the FIFO, and int(bytes / 1500) + 1 packets for "
-        "other queues; for DualPI2, it is always 10,000 packets",
+        "0.5 to 8 BDP, in bytes (FIFO) or as int(bytes / 1500) + 1 packets (other queues); DualPI2 "
+        "always has 10,000 packets",
         "stated",
     ),
     ("threshold, target", "5 ms if the RTT is 10 ms, 1 ms if the RTT is 2 ms", "stated"),
@@ -102,8 +102,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "the rows of BBRv2, with and without L4S",
         900,
-        "published.csv contains none of them. tailback has both variants: `bbr2` is BBRv2, and "
-        '`version = "l4s"` selects the L4S team\'s variant',
+        "published.csv contains none of them. tailback has both variants: bbr2 is BBRv2, and "
+        'version = "l4s" selects the L4S team\'s variant',
     ),
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )

@@ -30,10 +30,9 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
-    "Prague shares a link of 100 Mbit/s with CUBIC, BBR or BBRv3, with each of nine queues in "
-    "turn. The Prague flows are one side, and the other flows are the other side. After the first "
-    "comparison, we changed three parts of the set-up, because we found better sources for them: "
-    "Prague's version, BBR's bursts, and the ACKs of Prague's receiver."
+    "Two sides share a 100 Mbit/s link with one of nine queues: Prague, and CUBIC, BBR or BBRv3. "
+    "After the first comparison, better sources made us change three parts of the set-up: Prague's "
+    "version, BBR's bursts, and the ACKs of Prague's receiver."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
