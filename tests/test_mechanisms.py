@@ -10,6 +10,7 @@ import pytest
 import mechanisms as script
 import tailback as tb
 from mechanisms import EXPERIMENTS, MECHANISMS, Mechanism
+from pages import mechanisms
 from tailback.running.batch import Job
 from tailback.running.options import RunOptions
 from tailback_studies.experiments.imc_bbr_2023 import layout, points
@@ -149,3 +150,10 @@ def test_a_second_command_runs_nothing_again(tmp_path: Path) -> None:
     ids = [[run.run_id for run in found["two-reno"][0]] for found in (own, first, again)]
     assert ids[1] == ids[2]
     assert not set(ids[0]) & set(ids[1])
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "chance"), [(5, 0, 2 / 32), (0, 6, 2 / 64), (9, 9, 1.0), (0, 0, 1.0)]
+)
+def test_sign_test_counts_both_directions(better: int, worse: int, chance: float) -> None:
+    assert mechanisms.sign_test(better, worse) == pytest.approx(chance)

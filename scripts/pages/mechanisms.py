@@ -5,6 +5,7 @@ scripts/mechanisms.py."""
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ CORRECTIONS = "corrections.json"
 
 PAGE, CRITERIA = "mechanisms.md", "mechanisms-criteria.md"
 
+SIGNIFICANT = 0.05
+"""Largest probability of chance for a significant effect."""
+
 COMMAND = "python scripts/mechanisms.py --out results/mechanisms"
 
 
@@ -34,44 +38,27 @@ class Named:
     """Why a mechanism cannot change the results of an experiment."""
 
 
+REJECTED = "tailback rejects the key in all scenarios"
+
 MECHANISMS: Mapping[str, Named] = {
     "remembered": Named(
-        "hosts remember the RTT and ssthresh of a destination (`metrics_save`, "
-        "`ssthresh_metrics_save`)",
+        "destinations that hosts remember (`metrics_save`, `ssthresh_metrics_save`)",
         "no connection begins after another connection has ended",
     ),
-    "connections": Named("web requests share connections (`reuse`)", "there are no web requests"),
-    "prague-0.7": Named(
-        "version 0.7 of Prague instead of version 0.6 (`version`, `alpha_bits`)",
-        "no flow uses Prague",
-    ),
+    "connections": Named("connections that requests share (`reuse`)", "there are no web requests"),
+    "prague-0.7": Named("Prague 0.7 instead of 0.6 (`version`)", "no flow uses Prague"),
     "bbr-bursts": Named(
-        'BBR sends the segments of 1 ms together (`pacing = "gso"`)',
+        'bursts of BBR (`pacing = "gso"`)',
         "no flow uses BBR, or `path.offloads` already joins BBR's segments",
     ),
     "accecn-receiver": Named(
-        "receivers acknowledge ECN-capable segments as in the L4S team's Linux 5.15 "
-        "(`accecn_receiver`)",
-        "no flow uses Accurate ECN",
+        "receiver of the L4S team's Linux 5.15 (`accecn_receiver`)", "no flow uses Accurate ECN"
     ),
-    "host-jitter": Named(
-        "hosts delay each packet at random (`host_jitter`)", "tailback rejects the key there"
-    ),
-    "vm": Named(
-        'hosts hold packets as virtual machines do (`hosts = "vm"`)',
-        "tailback rejects the key there",
-    ),
-    "offloads": Named(
-        "packets of several segments (`path.offloads`)", "tailback rejects the key there"
-    ),
-    "shaper-burst": Named(
-        'the shaper has the burst that tc computes (`burst = "tc"`)',
-        "Cake shapes by itself",
-    ),
-    "fq-pacing": Named(
-        'the queue fq of the hosts paces all flows (`pacing = "fq-gso"`)',
-        "tailback rejects the key there",
-    ),
+    "host-jitter": Named("random delays in hosts (`host_jitter`)", REJECTED),
+    "vm": Named('hosts that hold packets like virtual machines (`hosts = "vm"`)', REJECTED),
+    "offloads": Named("packets of several segments (`path.offloads`)", REJECTED),
+    "shaper-burst": Named('burst of the shaper (`burst = "tc"`)', "Cake is its own shaper"),
+    "fq-pacing": Named('pacing by the queue fq of hosts (`pacing = "fq-gso"`)', REJECTED),
 }
 
 CORRECTED: Mapping[str, str] = {
@@ -108,17 +95,26 @@ class Case:
         return sum(row[side]["holds"] for row in self.rows)
 
     @property
-    def moves(self) -> bool:
-        """Whether the mechanism changes more values than other seeds do."""
-        return self.total("better") + self.total("worse") > self.total("chance")
+    def effect(self) -> str:
+        """Whether significantly more values are better than worse, or the other way round. Empty if
+        neither is the case."""
+        better, worse = self.total("better"), self.total("worse")
+        if sign_test(better, worse) >= SIGNIFICANT:
+            return ""
+        return "better" if better > worse else "worse"
 
     @property
-    def verdict(self) -> str:
-        """What the mechanism does to the errors, in one word."""
-        gain = self.total("better") - self.total("worse")
-        if not self.moves or not gain:
-            return "neutral"
-        return "better" if gain > 0 else "worse"
+    def name(self) -> str:
+        """The mechanism and the experiment in a sentence."""
+        return f"{MECHANISMS[self.mechanism].title.partition(' (')[0]} in {self.experiment}"
+
+
+def sign_test(one: int, other: int) -> float:
+    """Return the probability that two counts differ at least as much if each value belongs to
+    either with the same probability."""
+    total, least = one + other, min(one, other)
+    tail = sum(math.comb(total, k) for k in range(least + 1)) * 0.5**total
+    return min(1.0, 2 * tail)
 
 
 def cases(evidence: Path) -> list[Case]:
@@ -155,9 +151,13 @@ def pages(evidence: Path) -> dict[Path, str]:
 
 def _page(data: Mapping[str, Any], every: Sequence[Case], corrections: Sequence[Row]) -> str:
     sections = [
-        Section("summary", "Mechanism by mechanism", [Text(_COLUMNS), _summary(every)]),
-        Section("method", "How it was measured", [Text(_method(data))]),
-        Section("cannot", "Where a mechanism cannot act", [Text(_cannot(data))]),
+        Section(
+            "summary",
+            "Mechanism by mechanism",
+            [Text(_against(every)), Text(_COLUMNS), _summary(every)],
+        ),
+        Section("method", "How it was measured", [Text(_method(data)), Text(_TURNED)]),
+        Section("idle", "Where a mechanism cannot act", [_idle(data)]),
         Section("corrections", "Corrections without a key", [Text(_FIXED), _fixed(corrections)]),
     ]
     report = Report("", "What each mechanism changes", _lead(every), _facts(data), sections)
@@ -181,34 +181,49 @@ def _facts(data: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _lead(every: Sequence[Case]) -> str:
     own, other = ([case for case in every if case.used is used] for used in (True, False))
     return (
-        "Some mechanisms were added to the simulator after results had been compared with "
-        "publications. Do they make results better only where they were looked for? This page "
-        "shows what each mechanism changes in all reproduced experiments. "
-        f"{_sentence(own, 'The set-ups use a mechanism in')} "
-        f"{_sentence(other, 'They do not use it in')} "
-        "The set-ups follow the publications and were not changed because of these numbers. "
-        f"[A separate page]({CRITERIA}) shows the errors for every criterion."
+        "Some mechanisms of the simulator were added after its results had been compared with "
+        "publications. Do they make results better only in the experiments for which they were "
+        "added? This page shows what each mechanism changes in all reproduced experiments. A case "
+        "is a mechanism in an experiment. "
+        f"**{_sentence(own, 'cases, the published set-up uses the mechanism.')} "
+        f"{_sentence(other, 'other cases, it does not.')}**"
     )
 
 
-def _sentence(group: Sequence[Case], begin: str) -> str:
-    count = dict.fromkeys(("better", "worse", "neutral"), 0)
-    for case in group:
-        count[case.verdict] += 1
+def _sentence(group: Sequence[Case], where: str) -> str:
+    counted = {word: _having(group, word) for word in ("better", "worse")}
+    neither = len(group) - sum(map(len, counted.values()))
     return (
-        f"{begin} {len(group)} of the cases below. There, the mechanism makes the errors "
-        f"smaller in {count['better']} cases and larger in {count['worse']}; in "
-        f"{count['neutral']} it changes no more values than other seeds do, or as many for the "
-        "better as for the worse."
+        f"In {len(group)} {where} With the mechanism, significantly more comparisons get better "
+        f"than worse in {len(counted['better'])} of them, and more get worse in "
+        f"{len(counted['worse'])}; {neither} show neither."
     )
+
+
+def _having(group: Iterable[Case], effect: str) -> list[Case]:
+    return [case for case in group if case.effect == effect]
+
+
+def _against(every: Sequence[Case]) -> str:
+    """Name the cases in which a set-up contradicts the effect of a mechanism."""
+    worse = _having([case for case in every if case.used], "worse")
+    better = _having([case for case in every if not case.used], "better")
+    parts = ["The set-ups follow the publications. They were not changed because of these numbers."]
+    for group, text in (
+        (worse, "These mechanisms stay in the set-up although they make more values worse"),
+        (better, "These stay out of the set-up although they would make more values better"),
+    ):
+        if group:
+            parts.append(f"{text}: {'; '.join(case.name for case in group)}.")
+    return " ".join(parts)
 
 
 _COLUMNS = """Each row compares an experiment with and without a mechanism. *Better* counts the
 comparisons whose errors are smaller with the mechanism, and *worse* those whose errors are larger,
 both by more than the noise. *By chance* counts the comparisons that other seeds alone change by
 more than the noise. A comparison that belongs to several criteria counts once for each. The last
-columns show how many criteria are met. Values with one seed differ slightly from the experiment's
-page."""
+columns count the criteria that are met. [A separate page](mechanisms-criteria.md) shows the errors
+for every criterion."""
 
 
 def _summary(every: Sequence[Case]) -> Table:
@@ -221,6 +236,7 @@ def _summary(every: Sequence[Case]) -> Table:
             case.total("better"),
             case.total("worse"),
             case.total("chance"),
+            case.effect,
             f"{case.met('without')} of {len(case.rows)}",
             f"{case.met('with')} of {len(case.rows)}",
         ]
@@ -229,51 +245,50 @@ def _summary(every: Sequence[Case]) -> Table:
     columns = [
         *words("mechanism", "experiment"),
         *left("in the set-up"),
-        *right("comparisons", "better", "worse", "by chance", "met without", "met with"),
+        *right("comparisons", "better", "worse", "by chance"),
+        *left("significant effect"),
+        *right("met without", "met with"),
     ]
     return Table("summary", "With a mechanism and without it", columns, rows)
 
 
 def _method(data: Mapping[str, Any]) -> str:
-    seeds = {name: entry["seeds"] for name, entry in data.items()}
-    usual = min(seeds.values())
-    more = [f"{name} has {count} seeds" for name, count in seeds.items() if count != usual]
+    more = [f"{e['seeds']} in {name}" for name, e in data.items() if e["seeds"] > 1]
+    seeds = "one seed each" + "".join(f" ({one})" for one in more)
     return (
-        "Every experiment runs as on its page, but only the scenarios that a criterion needs, "
-        f"and with {usual} seed each ({', '.join(more)}). It then runs once for each "
-        "mechanism, with the same seeds: without the mechanism if the set-up uses it, and with it "
-        "otherwise. The command checks that the change reaches every run: the run's id, which "
-        "depends on everything that can change results, must differ.\n\n"
-        "The noise of a criterion comes from a second run of the published set-up with other "
-        "seeds. It is the 95th percentile of the changes of the errors between both. A criterion "
-        "that only counts values, such as claims that hold, has no noise: each change counts. "
-        'If the set-up has no jitter, `host_jitter` is "100us". Turned off, `version` is "0.6" '
-        "with `alpha_bits = 24`. All results are from the simulator."
+        "Each experiment runs as on its page, with the scenarios that its criteria need, and with "
+        f"{seeds}. Of pam-2025-l4s, only the rows with a buffer of 2 BDP run, as with `--quick`. "
+        "Then it runs once for each mechanism, with the same seeds: without the "
+        "mechanism if the set-up uses it, and with it otherwise. The command checks that the "
+        "change reaches every run. Numbers from one seed differ from those of the experiment's "
+        "page. The noise of a criterion comes from one more run of the published set-up, with "
+        "other seeds: it is the 95th percentile of the changes of the errors. Criteria that only "
+        "count values, such as claims that hold, have no noise, and every change counts. An effect "
+        "is significant if a sign test of better and worse values gives a probability below 5 %. "
+        "Comparisons of an experiment depend on each other, so this is only a rough rule."
     )
 
 
-def _cannot(data: Mapping[str, Any]) -> str:
+_TURNED = """If the set-up has no jitter, `host_jitter` is `100us`. Kept packets (`hosts = "vm"`)
+replace jitter. Prague without version 0.7 is version 0.6, in pam-2025-l4s with 24 bits of alpha.
+Prague 0.7 does not have the options that earlier commits of version 0.6 need."""
+
+
+def _idle(data: Mapping[str, Any]) -> Table:
     """List the experiments in which a mechanism changes no scenario, or not all of them."""
-    idle, partly = [], []
+    rows: list[list[Value]] = []
     for mechanism, named in MECHANISMS.items():
         found = {name: entry["mechanisms"][mechanism] for name, entry in data.items()}
         none = [name for name, one in found.items() if not one["changed"]]
         if none:
-            idle.append(f"- {named.title}: {named.cannot} ({', '.join(none)}).")
+            rows.append([named.title, ", ".join(none), "all", named.cannot])
         for name, one in found.items():
-            kept, rejected = one["scenarios"] - one["changed"], one["rejected"]
+            kept = one["scenarios"] - one["changed"]
             if kept and one["changed"]:
-                why = f", because tailback rejects {rejected} of them" * bool(rejected)
-                partly.append(
-                    f"- {named.title}: {kept} of the {one['scenarios']} scenarios of {name}{why}."
-                )
-    parts = [
-        "The command checks each scenario. A mechanism cannot act in these experiments:",
-        "\n".join(idle),
-    ]
-    if partly:
-        parts += ["Some scenarios of these experiments stay as published:", "\n".join(partly)]
-    return "\n\n".join(parts)
+                why = "tailback rejects the key" if one["rejected"] else named.cannot
+                rows.append([named.title, name, f"{kept} of {one['scenarios']}", why])
+    columns = [*words("mechanism"), *left("experiments"), *right("scenarios"), *words("why")]
+    return Table("idle", "Scenarios that stay as published", columns, rows)
 
 
 _FIXED = """These corrections have no key that turns them off. The table compares the published
