@@ -89,7 +89,7 @@ def test_what_has_no_spread_is_told_by_the_number_of_runs() -> None:
     for falls in (False, True):
         found = none.against(-0.1 if falls else 0.1, relative=True, falls=falls)
         assert (found.more(), found.less()) == (1.0, 1 / 32)
-    # Above a baseline of 0, any rise exceeds any percentage.
+    # If the baseline is 0, any rise exceeds any percentage.
     some = Samples((0.0,) * 6, (3.0, 4.0, 5.0, 3.0, 4.0, 5.0), paired=True)
     assert some.against(10.0, relative=True).more() < 0.001
     assert some.bounds(0.05, relative=True) == (None, None)

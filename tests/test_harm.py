@@ -139,7 +139,7 @@ def test_without_a_name_every_other_flow_has_to_hold(tmp_path: Path) -> None:
 def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     made = run(tmp_path, TWO, "newcomer", "stream")
     again = tb.open_results(tmp_path)
-    # `latest` is the sweep that ran last, even if dates are equal to the second.
+    # `latest` is the sweep that ran last, even if other sweeps ran within the same second.
     assert again.id == made.id
     for _ in range(20):
         run(tmp_path, TWO, "newcomer", "stream")

@@ -63,9 +63,9 @@ class Fake:
 
 
 def as_published(off: float = 0.0, cc: str = "") -> list[points.ImcEntry]:
-    """Return values of every published row. Measured goodputs equal the published goodputs, or are
-    made up if no goodput is published. The argument `off` raises the goodputs of `cc`, as a share
-    of the link's rate."""
+    """Return entries for every row of the publication. Measured goodputs equal the published
+    goodputs, or are made up if no goodput is published. The argument `off` raises the goodputs of
+    `cc`, as a share of the link's rate."""
     known = layout.published()
     results = []
     for row in ROWS:

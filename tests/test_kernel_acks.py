@@ -2,8 +2,8 @@
 delayed ACK.
 
 Linux acknowledges every segment while the receive window grows. How long it grows depends on the
-size of the segments. When delayed ACKs begin decides at which times pairs of segments are sent, and
-so whether a queue marks or drops one packet or two.
+size of the segments. The start of delayed ACKs determines when the sender sends pairs of segments.
+It therefore determines whether a queue marks or drops one packet or two.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ ecn = {ecn}
 @pytest.mark.parametrize(
     ("mss", "feedback", "duration", "since", "first_pair"),
     [
-        # 3078 segments let the window grow. The ACKs of the next 16 are not delayed either.
+        # The window grows with each of the first 3078 segments. The ACKs of the next 16 segments
+        # are not delayed either.
         (1448, "auto", "8s", 1000, 3094),
-        # Segments of 1436 bytes let the window grow as often.
+        # With segments of 1436 bytes, the window grows as many times.
         (1448, "accecn", "8s", 1000, 3094),
         # With small segments, less than half of the buffer is payload, so the window never grows.
         (500, "auto", "1s", 0, 16),

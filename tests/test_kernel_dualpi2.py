@@ -171,8 +171,8 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ecn", ["ect1", "not-ect"])
 def test_a_captureless_run_counts_marks_and_drops(tmp_path: Path, ecn: str) -> None:
-    # Captures may change when the guest reads a packet. Unlike TCP, a stream does not respond to
-    # this.
+    # Captures may change the time at which the guest reads a packet. TCP would respond to this
+    # change, but a stream does not.
     stream = f'[[traffic]]\nkind = "cbr"\nrate = "21Mbit"\necn = "{ecn}"\n'
     text = SCENARIO.replace('statistics = "1s"', "") + stream
     change = {"bottleneck.queue.version": "dualpi2-2019-wrr-counter", "warmup": "0s"}

@@ -1,5 +1,5 @@
-"""Tests that the kernel engine has the simulator's columns, is deterministic, and maps every
-key."""
+"""Tests that the kernel engine supports every scenario key, is deterministic, and writes the same
+columns of results as the simulator."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
     kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
     near, far = kernel["flows"]
-    # At most five packets are in the queue before a packet, and each takes 1.2 ms.
+    # A packet waits for at most five queued packets, each of which takes 1.2 ms.
     for flow, rtt in ((near, 20), (far, 80)):
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
@@ -248,7 +248,7 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
     assert theirs["causes"] == {"ack_filter": theirs["drops"]}
-    # Without `ack_filter` the slow link of ACKs limits the sender.
+    # Without `ack_filter`, the slow link that carries the ACKs limits the sender.
     assert kernel["flows"][0]["throughput_mbit"] > 38
     without, _ = one(tmp_path, NARROW_WAY_BACK)
     assert without["flows"][0]["throughput_mbit"] < 20
@@ -273,8 +273,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n'
     steps = {"steps": [["0s", "10Mbit"], ["1500ms", "2Mbit"]]}
     kernel, run = one(tmp_path, text, bottleneck__rate=steps, warmup="500ms")
-    # The transfer takes 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s. Each packet of 1514 bytes has 1448
-    # bytes of payload.
+    # The measured time has 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s. Each packet of 1514 bytes has
+    # 1448 bytes of payload.
     assert kernel["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
     mean = (10 * 1 + 2 * 1.5) / 2.5 * 1448 / 1514
     assert kernel["flows"][0]["throughput_mbit"] == pytest.approx(mean, rel=0.03)
@@ -298,7 +298,7 @@ def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
     # A packet takes 1.2 ms, and the step threshold is 1 ms. With the burst that tc sets, pairs of
-    # packets pass unmarked. Delayed ACKs cause such pairs, in which the engines differ.
+    # packets pass unmarked. Delayed ACKs cause such pairs, which are not the same on both engines.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(
@@ -327,7 +327,8 @@ def test_a_full_link_is_full_with_offloads(tmp_path: Path) -> None:
     # Each segment becomes a frame with headers of its own.
     assert mine["utilisation"] > 0.99
     assert mine["utilisation"] == pytest.approx(other["utilisation"], abs=0.005)
-    # The qdisc counts the same bytes. But the kernel counts segments and not packets.
+    # Without captures, the numbers are the qdisc's: the same bytes, but segments instead of
+    # packets.
     blind, _ = one(tmp_path / "blind", text, record__captures=False)
     counted = blind["queue"]
     assert counted["bytes"] == pytest.approx(mine["bytes"], rel=1e-3)
@@ -341,7 +342,8 @@ def test_a_queue_that_splits_packets_passes_segments(tmp_path: Path, aqm: str) -
     text = text.replace('"3s"', '"8s"') + '[[flows]]\ncc = "cubic"\ncount = 2\n'
     summary, run = one(tmp_path, text)
     mine, other = summary["queue"], one(tmp_path, text, "sim")[0]["queue"]
-    # Each segment that enters is seen leaving, and the queue itself counts as many drops.
+    # The only warning is about offloads: the captures show where each segment went, and the queue
+    # counts as many drops.
     [warning] = run.manifest["environment"]["guest"]["warnings"]
     assert warning.startswith("offloads are on")
     for queue in (mine, other):
@@ -357,7 +359,8 @@ def test_packets_of_a_bulk_transfer_are_full_with_offloads(tmp_path: Path) -> No
     text = text.replace('{ aqm = "codel", ecn = true }', '{ aqm = "fifo", limit = "100kb" }')
     text = text.replace('"20ms"', '"10ms"') + '[[flows]]\ncc = "cubic"\n'
     kernel, sim = both(tmp_path, text, duration="20s", warmup="10s", host_jitter="10us")
-    # A packet takes data from the next buffer if its own buffer has too little.
+    # If a send buffer has too little data for a full packet, TCP adds data from the next send
+    # buffer.
     segments = [run["queue"]["bytes"] / run["queue"]["packets"] / 1514 for run in (kernel, sim)]
     assert segments == pytest.approx([42, 42], abs=3)
 
@@ -486,8 +489,8 @@ def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: st
     """Compare 100 requests for responses that fit into the initial window, so that losses and idle
     windows have no influence.
 
-    In the simulator, the last packet of a handshake carries the request. On Linux, it is a packet
-    of its own."""
+    In the simulator, the last packet of a handshake carries the request. On Linux, the request is a
+    separate packet."""
     text = BASE + (
         '[[traffic]]\nkind = "web"\ncc = "cubic"\necn = false\narrival = "200ms"\nstop = "20s"\n'
         'sizes = { lognormal = { p5 = "1kb", p95 = "4kb" } }\n'
@@ -515,9 +518,9 @@ def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: st
 
 
 def test_linux_remembers_a_destination_when_the_server_closes(tmp_path: Path) -> None:
-    """A connection that knows ssthresh leaves slow start without losses. If the server closes the
-    first connection late, the window has shrunk below ssthresh, and Linux learns nothing. The
-    simulator behaves in the same way."""
+    """A connection that gets ssthresh from an earlier connection leaves slow start without losses.
+    If the server closes the first connection late, the window has shrunk below ssthresh, and Linux
+    learns nothing. The simulator behaves in the same way."""
 
     def drops(engine: str, collect: list[str] | None) -> int:
         text = BASE + (
@@ -562,8 +565,8 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
-    """In the guest, each endless flow has a thread. With sixteen or more flows, the agent itself
-    reads all of them."""
+    """In the guest, each endless flow has a thread. With sixteen or more flows, the guest's agent
+    reads all flows in one thread."""
     text = BASE + (
         '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
         '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'

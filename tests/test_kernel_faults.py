@@ -303,7 +303,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The kernel creates the other devices, which give no access to this machine.
+    # The kernel itself creates these devices, which give no access to this machine.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 

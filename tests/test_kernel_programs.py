@@ -272,7 +272,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     words = ("gcc", "-O1", "-static", "counter.c", "-o", "counter")
     subprocess.run(words, cwd=tmp_path, check=True)
     path = tmp_path / "scenario.toml"
-    # The program's last instruction, `hlt`, is privileged, which ends the program with 128 +
+    # The program's last instruction, `hlt`, is privileged, so the program ends with status 128 +
     # SIGSEGV.
     path.write_text(
         f'{BASE}[[programs]]\nname = "counter"\nfiles = ["counter"]\nexpect = 139\n'
@@ -305,7 +305,7 @@ def test_openssl_takes_no_random_numbers_of_the_processor(tmp_path: Path) -> Non
     said = (one.path / "programs/told/sender/stdout.txt").read_text()
     words = re.match(r"OPENSSL_ia32cap=0x([0-9a-f]+):0x([0-9a-f]+)", said)
     assert words is not None, said
-    # CPUID shows RDRAND in leaf 1 (with ECX above EDX) and RDSEED in leaf 7. The guest must offer
-    # neither.
+    # The first word is CPUID leaf 1, which shows RDRAND in ECX (the upper half). The second word is
+    # leaf 7, which shows RDSEED. The guest must offer neither.
     assert (int(words[1], 16) >> 62 & 1, int(words[2], 16) >> 18 & 1) == (0, 0)
     assert int(words[1], 16) >> 26 & 1, "SSE2 stays"

@@ -271,7 +271,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # Without this guest kernel, another guest kernel of 6.1 is used.
+    # If this guest kernel is deleted, tailback uses the other guest kernel of 6.1.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

@@ -1,5 +1,5 @@
-"""Compares a step threshold and PI2 on the kernel engine (modules of tailback) with the
-simulator."""
+"""Compares the queues `step` and `pi2` of the kernel engine, which are tailback's modules, with
+those of the simulator."""
 
 from __future__ import annotations
 
@@ -125,7 +125,8 @@ def test_above_its_limit_pi2_drops_scalable_packets_too(tmp_path: Path) -> None:
     stream = STREAM.replace("11Mbit", "20Mbit") + 'ecn = "ect1"\n'
     sim, kernel = both(tmp_path, SCENARIO + stream, {"aqm": "pi2", "scalable": "any"})
     assert kernel["queue"]["utilisation"] == pytest.approx(1, abs=0.01)
-    # The square of p drops half of the stream, and p marks the rest.
+    # The queue drops half of the stream, with the probability p squared. It marks the rest, with
+    # the probability p.
     for count in ("drops", "marks"):
         of_sim, of_kernel = (found["queue"][count] for found in (sim, kernel))
         assert of_sim > 10_000

@@ -159,8 +159,8 @@ def launch(
             extra_groups=None if user is None else [],
         )
         status = child.wait(60)
-        # Kill the whole group, as tailback does. Without a PID namespace, its other processes would
-        # survive.
+        # Kill the whole process group, as tailback does. Without a PID namespace, the launcher's
+        # descendants would survive.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
     return status, said.read_text()
@@ -329,7 +329,7 @@ def test_without_walls_the_user_has_to_say_so(programs: Path, tmp_path: Path) ->
     assert "a mount namespace (Operation not permitted)" in done.stderr
 
 
-# --- processes end with their parent; pauses -----------------------------------
+# --- processes end with their parent, and pauses -------------------------------
 
 LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
@@ -404,7 +404,7 @@ def test_a_pause_of_ours_is_harmless(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_console_that_is_read_late_is_read_whole() -> None:
-    """The output of a program before its end must be complete, even if it is read late."""
+    """If a program's output is read only after the program has ended, it must still be complete."""
     child = subprocess.Popen(
         ["sh", "-c", "sleep 0.3; echo tailback: done; exec sleep 0.1"], stdout=subprocess.PIPE
     )
@@ -485,7 +485,7 @@ def test_a_kernel_that_warns_warns_of_its_run(tmp_path: Path) -> None:
     ("name", "message"),
     [
         ("bugs", "the guest's kernel failed: BUG: failure at .*tcp_nasty.c"),
-        # The run must fail if the kernel reports a bug, even if it ends as usual.
+        # If the kernel reports a bug, the run must fail, even if the guest ends as usual.
         ("says_bug", "the guest's kernel failed: BUG: KASAN"),
         ("halts", "the guest ended early"),
         ("lies", "the files that the guest left are not a result"),

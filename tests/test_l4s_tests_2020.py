@@ -49,8 +49,8 @@ class Fake:
 
 
 def as_published(off: float = 0.0, seeds: int = 5) -> list[points.L4sEntry]:
-    """Return values of every published row with the published rates. The first flow's rate is
-    larger by `off`, which is a share of the link's rate.
+    """Return entries for every published row, with the published rates as results. The first flow's
+    rate is larger by `off`, which is a share of the link's rate.
     """
     known = layout.published()
     results = []
@@ -286,8 +286,8 @@ MORE = {"s1": 2.0, "s6": 5.0}
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Return the rows of a table with the smallest hashes, among the rows that are correct in the
-    publication."""
+    """Return the `count` rows of a table whose names have the smallest hashes. Leave out rows that
+    are wrong in the publication."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]

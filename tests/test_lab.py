@@ -100,8 +100,8 @@ def _series(run: StoredRun) -> dict[str, str]:
 
 
 def test_a_browser_measures_what_native_runs_measure(built: Path, tmp_path: Path) -> None:
-    """Run ids, summaries, accounts and series are identical byte by byte in browser and native
-    runs."""
+    """Run ids, summaries, series and the data of `explain` are identical byte by byte in browser
+    and native runs."""
     del built
     files = {
         name: (guard.HERE / name).read_text(encoding="utf-8") for name in ("trace.txt", "sizes.txt")
@@ -229,14 +229,15 @@ RECORDS: list[dict[str, Any]] = [
 
 
 def varint(number: int) -> bytes:
-    """Encode a number from 0 on in groups of seven bits."""
+    """Encode a non-negative number in groups of seven bits."""
     low = number & 127
     return bytes([low | 128]) + varint(number >> 7) if number > 127 else bytes([low])
 
 
 def hostile(values: int, rows: int, run: int) -> bytes:
-    """Return a small Parquet file. Its column claims a number of `values`, in a row group with a
-    number of `rows`. The column's page has a run of numbers of zero bits with the header `run`."""
+    """Return a small Parquet file. Its column claims to have `values` values, in a row group that
+    claims to have `rows` rows. The column's page has a run of zero-bit numbers, whose header is
+    `run`."""
     body = b"\0" + varint(run)
     size = b"\x15" + varint(2 * len(body))
     page = b"\x15\0" + size + size + b"\x2c\x15" + varint(2 * values) + b"\x15\x10\0\0" + body

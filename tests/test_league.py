@@ -228,7 +228,7 @@ def test_the_published_pages_are_those_of_the_data() -> None:
     assert keys == [one.key for one in script.entrants()]
     for one in data["evaluations"]:
         if one["subject"].startswith("program="):
-            # The version of a stack's runs names the engine and, after a point, the program.
+            # The version of a stack's runs is the version of the engine, a dot, and the program.
             assert re.fullmatch(r"[\d.]+\+\w+\.[\w.-]+", one["version"]), one["subject"]
         for row in one["sections"]:
             # The kernel engine rejects some scenarios.
