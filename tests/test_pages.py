@@ -325,5 +325,5 @@ def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path
     title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
     assert title is not None
     assert title[1] != "owned"
-    # Vega fills its menu when it is opened.
+    # Vega adds links to the menu of a figure only when a user opens the menu.
     assert all(re.match(r"https?://|#$|#s|#end", link) for link in page.links), page.links

@@ -52,8 +52,9 @@ class Fake:
 
 
 def as_published(added: float = 0.0, swapped: bool = False) -> list[points.PamEntry]:
-    """Return values of every published row with made-up measurements. The classic side's rate is
-    larger by `added` Mbit/s. `swapped` exchanges the sides' rates."""
+    """Return entries for every published row, with made-up measurements. The rate of the classic
+    flows is larger by `added` Mbit/s. `swapped` exchanges the rates of the classic and the other
+    flows."""
     known = layout.published()
     results = []
     for row in ROWS:
@@ -176,7 +177,7 @@ def test_the_scenarios_are_valid(aqm: str) -> None:
 
 
 def test_cells_of_several_flows() -> None:
-    """Rates are sums over a side's flows. The round-trip times are the RTTs of its first flow."""
+    """A rate is the sum over a group of flows. An RTT is the RTT of the group's first flow."""
     row = PamRow(10, "FIFO", 1.0, "cubic", "ecn", 2, 5)
     cells = dict(zip(COLUMNS, (40.0, 50.0, 12.0, 13.0), strict=True))
     assert points.values(row, Fake(row, cells).summary) == pytest.approx(cells)

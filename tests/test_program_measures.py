@@ -242,7 +242,7 @@ def test_qlog_of_both_versions_and_forms(tmp_path: Path) -> None:
     assert trace.cwnd == [(0.0, 12_000.0), (101.0, 24_000.0)]
     moved = qlog.over_run(trace, trace.cwnd, **at)
     assert [at for at, _ in moved] == pytest.approx([1.0, 1.101]), "as if it began with the program"
-    # A file with several connections, whose kind tailback must guess.
+    # This file has several connections. tailback must detect the format of the file.
     whole = tmp_path / "log.json"
     clock = {"epoch": "1970-01-01T00:00:00.000Z"}
     trace_of = {"common_fields": {"reference_time": clock}, "events": events}

@@ -125,8 +125,8 @@ def test_a_page_without_a_figure_takes_the_one_that_opens_the_report() -> None:
     page = Page("Some", "Lead.", [Section("one", "One", [Text("First.")])])
     text = page.with_figure(report).text("tailback reproduce some", 1.0)
     assert "![B](figures/b.svg)" in text
-    # The page states the number of runs of the whole report, so a page with a single figure omits
-    # it.
+    # The report's number of runs does not apply to a page with one figure of the report, so this
+    # page omits it.
     assert "**runs**" not in text
     illustrated = replace(page, sections=[Section("one", "One", [drawn[2]])])
     assert illustrated.with_figure(report) == illustrated

@@ -387,7 +387,7 @@ def test_the_log_of_a_program_is_copied_unchanged(
 
 
 def compared(run: package.Run, log: Path, tailback: Tailback) -> dict[str, float | None]:
-    """Return the mean RTT by qlog of each sender of a comparison."""
+    """Compare a run with a log. Return the mean RTT that the log gives for each sender."""
     done = tailback("compare", run.path, log, "--no-report", "--json")
     assert done.returncode == 0, done.stderr
     cells = [c for c in json.loads(done.stdout)["cells"] if c["quantity"] == "rtt_ms.mean"]

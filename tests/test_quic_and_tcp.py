@@ -88,7 +88,7 @@ def test_the_page_has_a_table_of_the_runs_that_a_stack_ended() -> None:
 
 
 def test_meetings_that_a_stack_always_ends_have_counts_only() -> None:
-    """Without a complete run, there are no other numbers."""
+    """If no run is complete, the results contain only the number of runs that the stack ended."""
     gave_up: Any = Made([_beside(1, 1.0, 9.0, ended_s=2.0)])
     (found,) = points.met([Pair(PLACE, STACK, "bbr")], [gave_up])
     assert found.ended_s == (2.0,)

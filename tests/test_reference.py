@@ -90,7 +90,7 @@ def test_every_variable_of_the_environment_is_on_the_page() -> None:
     read = set()
     for file in (ROOT / "python" / "tailback").rglob("*.py"):
         read |= set(re.findall(r'"(TAILBACK_[A-Z_]+)"', file.read_text(encoding="utf-8")))
-    # The page lists the variables that tailback sets for a guest.
+    # The page leaves out `TAILBACK_SEED`, which tailback itself sets for a guest.
     assert read - {"TAILBACK_SEED"} == listed
 
 

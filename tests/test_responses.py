@@ -10,8 +10,8 @@ import responses
 from responses import CCS, Case, Observed
 from tailback.kernel.kit import Kit
 
-#: Largest difference between the times of a row, in us. Differences add up: a round trip over
-#: Linux's links is about 0.5 us longer.
+#: Largest allowed difference between the times of corresponding rows, in us. Differences add up: a
+#: round trip over Linux's links is about 0.5 us longer.
 TIME_US = 200
 
 

@@ -340,7 +340,7 @@ def test_what_a_mechanism_does_is_told_of_the_cells_it_concerns() -> None:
     rows = [BASELINE, *(tried.id for tried in ablation.TRIED)]
     remarks = [f"{r.id}/{name}" for r in ablation.REMARKS for name in (BASELINE, *r.tried)]
     assert list(plan) == [*rows, *remarks]
-    # Sixteen set-ups (one flow, and five pairs in three modes) have all their values.
+    # The plan contains all values of sixteen set-ups (one flow, and five pairs in three modes).
     assert len(plan["precise"]) == 16
     assert sum(len(batch.places) for batch in plan["precise"]) == 64 + 15 * 20
     assert set(ablation.EVERY) <= {tried.id for tried in ablation.TRIED}

@@ -310,8 +310,8 @@ def test_a_stack_that_ignores_loss_and_marks_is_found(stacks: list[Path], tmp_pa
         return {one.id: (one.verdict, one.value) for one in found.sections}
 
     found = values('kind = "quinn"')
-    # quinn sends a few packets after an outage: two with each of five probe timeouts in 29 s, and
-    # two full packets in a round trip.
+    # quinn sends two packets at each of five probe timeouts during an outage of 29 s. After the
+    # outage, it sends two full packets in a round trip.
     assert found["5.1.1-timeout"] == ("pass", pytest.approx(3, abs=2))
     assert found["5.2-silence"] == ("pass", 10.0)
     assert found["7.1-ce"] == ("pass", pytest.approx(0.0199, abs=0.001))

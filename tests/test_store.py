@@ -29,7 +29,8 @@ def long_sweep(tmp_path: Path) -> Path:
 
 
 def folders(out: Path) -> dict[str, tuple[int, int]]:
-    """Return inode and change time of each finished run, which change if the run is repeated."""
+    """Return the inode of each finished run's folder, and the modification time of its timing file.
+    Both change if the run is repeated."""
     return {
         path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
         for path in (out / "runs").glob("[!.]*")

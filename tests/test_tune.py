@@ -68,7 +68,8 @@ def test_the_same_seed_gives_the_same_result_at_any_jobs(tuned: Tuned, tmp_path:
     assert contents(tmp_path) == contents(tuned.folder.parent.parent)
     names = {file.name for file in tuned.folder.iterdir()} - {"figures"}
     assert {"index.html", "tuning.json", "study.journal", "candidates.csv"} < names
-    # The journal contains wall-clock times, on which the marker's hash depends.
+    # The journal contains wall-clock times, and the marker file contains the journal's hash, so
+    # both differ.
     for name in names - {"study.journal", ".tailback-report.json"}:
         assert (tmp_path / "tunings" / tuned.plan.id / name).read_bytes() == (
             tuned.folder / name

@@ -38,7 +38,7 @@ def summary(*throughputs: float, delay: float = 5.0, marks: int | None = 0, drop
 
 
 def alone(sim: list[Any], kernel: list[Any], mix: tuple[str, ...] = ("reno",)) -> Cell:
-    """Return a scenario at 10 Mbit/s and 40 ms."""
+    """Return synthetic results of a scenario at 10 Mbit/s with an RTT of 40 ms."""
     return cell("fifo", mix, 10e6, 0.04, sim, kernel)
 
 
@@ -201,7 +201,8 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """Two seeds are compared with two other seeds, and the difference is scaled to five seeds."""
+    """The kernel's noise is the difference between two of its seeds and two others, scaled to five
+    seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None
@@ -232,7 +233,8 @@ def test_causes_are_what_was_measured() -> None:
     told = causes.judged(miss, [same])
     assert (told.text, told.sim, told.kernel) == (causes.UNKNOWN, (5.0, 5.0), (6.0, 6.0))
     assert told.error == pytest.approx(-1 / 6)
-    # In the neighbour the engines differ in the opposite direction, so the cause is a phase effect.
+    # In the neighbouring scenario, the engines differ in the opposite direction, so the cause is a
+    # phase effect.
     other = alone([summary(6.0)] * 5, [summary(5.0)] * 5)
     assert causes.judged(miss, [other]) == causes.Cause(causes.PHASES, 0.0, (5.0, 6.0), (5.0, 6.0))
 
@@ -257,8 +259,8 @@ def test_more_seeds_find_rare_events_and_few_states() -> None:
 
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
-    """Neighbours have the scenario's rate, and the same settings that depend on the rate. If no
-    scenario is beyond a limit, no neighbour is run."""
+    """Neighbouring scenarios have the scenario's rate, and therefore its settings that depend on
+    the rate. If no scenario is beyond a limit, no neighbour is run."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -275,7 +277,7 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
         at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
         loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
         assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
-    # RED's thresholds belong to the rate of the slower link.
+    # RED has the thresholds for the slower link, because all of these scenarios have its rate.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
@@ -306,7 +308,7 @@ def test_every_scenario_is_complete() -> None:
 
 
 def both(tmp_path: Path, queue: str, mix: tuple[str, ...], rate: str, rtt: str) -> Cell:
-    """Return a scenario with one seed, from runs of 10 s."""
+    """Run a scenario with one seed for 10 s on both engines. Return the results."""
     (chosen,) = (q for q in grid.QUEUES if q.name == queue)
     base = {
         **grid.sets(chosen, mix),
