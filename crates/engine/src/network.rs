@@ -39,6 +39,7 @@ mod loads;
 mod memory;
 mod outcome;
 pub mod parts;
+mod pauses;
 mod pipe;
 mod reuse;
 mod sampling;

@@ -75,7 +75,8 @@ keys! {
         host_jitter: Time = ANY_TIME.default("0s");
         /// The kind of all hosts. A host that is not "ideal" holds packets before they leave, and
         /// then sends all of them together and in order. Packets of all flows and sources of a host
-        /// wait together. A scenario with such hosts cannot set `host_jitter`.
+        /// wait together. With "vm", `host_jitter` cannot be set. Only the simulator supports
+        /// "vm-shared".
         hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
         /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
@@ -326,7 +327,16 @@ impl Plan {
     /// hosts. If the hosts have no names, flows and sources with the same round-trip time, route
     /// and host settings use the same pair. The kernel engine assigns hosts in the same way.
     pub fn hosts(&self) -> (Vec<Hosts>, Vec<usize>) {
-        let jittered = self.host_jitter > Time::ZERO;
+        self.pairs(self.host_jitter > Time::ZERO)
+    }
+
+    /// Returns the same as [`Plan::hosts`] without `host_jitter`. With this key, each flow of an
+    /// entry has hosts of its own.
+    pub fn hosts_without_jitter(&self) -> (Vec<Hosts>, Vec<usize>) {
+        self.pairs(false)
+    }
+
+    fn pairs(&self, jittered: bool) -> (Vec<Hosts>, Vec<usize>) {
         let of_flow = |flow: &FlowPlan, alone| Hosts {
             rtt: flow.rtt,
             route: flow.route.clone(),

@@ -188,6 +188,82 @@ fn waits_depend_on_the_seed_only() {
     assert_eq!(seen, arrivals(&p, 1));
 }
 
+/// Packets that become ready while a host pauses leave together at the end of the pause. All other
+/// packets leave at once. Lengths of pauses and the times between them have the expected means.
+#[test]
+fn packets_leave_at_the_end_of_a_pause() {
+    let pausing = kind("vm-shared").pauses.as_ref().expect("hosts pause");
+    let [min, max] = pausing.length.map(Time::ns);
+    let gap = Time::from_us(100);
+    let p = sources("vm-shared", &[RTT], gap, Time::from_secs(2_000));
+    let seen = arrivals(&p, 1);
+    assert!(seen.is_sorted_by_key(|packet| packet.1));
+    let waits = (0..)
+        .zip(&seen)
+        .map(|(i, (_, at))| at.ns() - RTT.ns() / 2 - i * gap.ns());
+    // The wait of the first packet of a pause is the length of the pause, less at most one gap.
+    let mut firsts = Vec::new();
+    let mut last = 0;
+    for wait in waits {
+        assert!(wait <= max, "{wait}");
+        if wait > last {
+            firsts.push(wait);
+        }
+        last = wait;
+    }
+    let n = firsts.len() as f64;
+    assert!(firsts.iter().all(|wait| wait + gap.ns() >= min));
+    let mean = firsts.iter().sum::<u64>() as f64 / n + gap.ns() as f64 / 2.0;
+    let error = (max - min) as f64 / (12.0 * n).sqrt();
+    assert!(
+        (mean - (min + max) as f64 / 2.0).abs() < 4.0 * error,
+        "{mean}"
+    );
+    let period = pausing.gap.ns() as f64 + (min + max) as f64 / 2.0;
+    let expected = 2_000e9 / period;
+    // The times between pauses are exponential, so their number varies like its square root.
+    assert!(
+        (n - expected).abs() < 4.0 * expected.sqrt(),
+        "{n} {expected}"
+    );
+}
+
+/// Two sources of one pair of hosts pause at the same times. Sources of other hosts do not. A jitter
+/// does not change the pauses.
+#[test]
+fn everything_in_a_host_pauses_at_the_same_times() {
+    let other = RTT + Time(2);
+    let late = |p: &Plan| -> [Vec<u64>; 2] {
+        let seen = arrivals(p, 1);
+        [0, 1].map(|flow| {
+            let own = seen.iter().filter(|packet| packet.0 == flow);
+            let waits = own.enumerate().map(|(i, (_, at))| {
+                let ready = RTT.ns() / 2 + i as u64 * 1_000_000;
+                (i as u64, at.ns().saturating_sub(ready))
+            });
+            waits
+                .filter(|(_, wait)| *wait > 1_000_000)
+                .map(|(i, _)| i)
+                .collect()
+        })
+    };
+    for (rtts, together) in [([RTT, RTT], true), ([RTT, other], false)] {
+        let p = sources("vm-shared", &rtts, Time::from_ms(1), Time::from_secs(100));
+        let [a, b] = late(&p);
+        assert!(a.len() > 200, "{}", a.len());
+        assert_eq!(a == b, together);
+        let mut jittered = p.clone();
+        jittered.host_jitter = Time::from_us(10);
+        let [c, d] = late(&jittered);
+        let differ = a.iter().filter(|i| !c.contains(i)).count();
+        assert!(differ <= a.len() / 20, "{differ}");
+        assert_eq!(
+            c.iter().filter(|i| !d.contains(i)).count() < c.len() / 20,
+            together
+        );
+    }
+}
+
 /// Ideal hosts send packets at the times at which the source makes them.
 #[test]
 fn ideal_hosts_do_not_wait() {
@@ -265,7 +341,7 @@ fn hosts_that_wait_conserve_packets() {
         let mut l = link(20_000_000, "fifo", &[("limit", Value::Packets(20))]);
         l.rate = RatePlan::Constant(Rate(20_000_000));
         let mut p = plan(Time::from_secs(60), vec![l], flows.collect());
-        p.hosts = kind("vm");
+        p.hosts = kind(["vm", "vm-shared"][seed as usize % 2]);
         let mut network = Network::new(&Arc::new(p.clone()), seed);
         while network.advance(1000) {
             let c = network.census();

@@ -26,7 +26,7 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
-            "hosts" => plan.hosts.wait.is_some(),
+            "hosts" => !plan.hosts.is_ideal(),
             _ => true,
         });
         parts.push(("version", Part::Value(Value::Int(VERSION))));

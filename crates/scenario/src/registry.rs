@@ -41,7 +41,11 @@ fn hosts() -> Vec<Value> {
     let kinds = hosts::ENTRIES.iter();
     let kind = |kind: &&HostKind| {
         let wait = kind.wait.map(|wait| wait.map(|time| time.ns() / 1_000));
-        json!({ "name": kind.name, "doc": kind.doc, "source": kind.source, "wait_us": wait })
+        let pauses = kind.pauses.as_ref().map(|pauses| {
+            let [least, most] = pauses.length.map(|time| time.ns() / 1_000);
+            json!({ "least_us": least, "most_us": most, "gap_us": pauses.gap.ns() / 1_000 })
+        });
+        json!({ "name": kind.name, "doc": kind.doc, "source": kind.source, "wait_us": wait, "pauses": pauses })
     };
     kinds.map(kind).collect()
 }

@@ -1338,6 +1338,16 @@ fn what_the_kernel_has_not() {
     }
 }
 
+#[test]
+fn the_kernel_engine_does_not_pause_hosts() {
+    let text = "duration = \"1s\"\nhosts = \"vm-shared\"\nbottleneck.rate = \"1Mbit\"\n[[flows]]\ncc = \"reno\"\n";
+    check_kernel(
+        text,
+        None,
+        "f.toml:2:9: only the simulator pauses hosts; expected \"vm\" or \"ideal\"",
+    );
+}
+
 /// Tests that a setting that an engine does not support is reported once and together with other
 /// errors. The engine identifies the setting by an index of the plan, but the error shows the
 /// setting's position in the file.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tailback._native import json_schema, registry_json
@@ -102,18 +102,34 @@ if they use the same pair of hosts. They do so if they give the same names in th
 Without names, they do so if they have the same round-trip time, the same route, and the same
 settings of the host's TCP. Packets wait only before they leave a host. Links and routers do not
 hold packets.
+
+A host of the kind `vm-shared` pauses. Pauses begin at random times, whether or not packets are
+there. The packets that would leave during a pause leave together at its end. Both hosts of a pair
+pause independently of each other. With `host_jitter`, each flow still has a jitter of its own, but
+all flows of an entry pause together.
 """
 
 
 def _hosts() -> Iterator[str]:
     yield HOSTS
-    yield "| kind | packets | wait | source of the numbers |"
-    yield "|---|---|---|---|"
+    yield "| kind | packets | wait | pauses | source of the numbers |"
+    yield "|---|---|---|---|---|"
     for kind in json.loads(registry_json())["hosts"]:
         wait = kind["wait_us"]
         shown = "0" if wait is None else f"{wait[0]} to {wait[1]} us, uniformly distributed"
-        yield f"| `{kind['name']}` | {kind['doc']} | {shown} | {kind['source']} |"
+        yield f"| `{kind['name']}` | {kind['doc']} | {shown} | {_pauses(kind)} | {kind['source']} |"
     yield ""
+
+
+def _pauses(kind: Mapping[str, Any]) -> str:
+    pauses = kind["pauses"]
+    if pauses is None:
+        return "none"
+    least, most, gap = (pauses[key] / 1000 for key in ("least_us", "most_us", "gap_us"))
+    return (
+        f"{least:g} to {most:g} ms, uniformly distributed; {gap:g} ms from one pause to the next on "
+        "average, exponentially distributed"
+    )
 
 
 SECTION_NAMES = {"links", *(place[0] for _, place, _ in SCENARIO if place)}

@@ -7,4 +7,5 @@ pub(super) const KIND: HostKind = HostKind {
     doc: "Packets do not wait.",
     source: "",
     wait: None,
+    pauses: None,
 };

@@ -10,11 +10,16 @@
 //! | simulator | the pipe of the host has slots (`network::slots`) |
 //! | kernel | the device of the host has a netem with `slot` |
 //!
+//! Hosts of some kinds pause instead: at random times, which do not depend on packets, a host sends
+//! nothing for a while. Packets that are ready during the pause leave together at its end
+//! (`network::pauses`). Only the simulator supports pauses.
+//!
 //! The wait is part of a packet's way out of a host. A packet that arrives does not wait, because
 //! every packet that it prompts waits. Routers and links do not wait either.
 
 mod ideal;
 mod vm;
+mod vm_shared;
 
 use crate::keys::{AsPart, Part, Plain};
 use crate::registry::Value;
@@ -32,12 +37,32 @@ pub struct HostKind {
     /// The shortest and the longest time from the first packet that waits until all waiting packets
     /// leave. These times are uniformly distributed. `None` if packets do not wait.
     pub wait: Option<[Time; 2]>,
+    /// When the hosts pause. `None` if they do not pause.
+    pub pauses: Option<Pausing>,
+}
+
+/// How long and how often a host pauses.
+#[derive(Debug, PartialEq)]
+pub struct Pausing {
+    /// The shortest and the longest pause. Lengths are uniformly distributed.
+    pub length: [Time; 2],
+    /// The mean time from the end of a pause to the beginning of the next one. These times are
+    /// exponentially distributed.
+    pub gap: Time,
+}
+
+impl HostKind {
+    /// Returns whether packets leave these hosts at once.
+    pub fn is_ideal(&self) -> bool {
+        self.wait.is_none() && self.pauses.is_none()
+    }
 }
 
 /// All kinds, in the order of the reference. The first is the default.
 pub const ENTRIES: &[&HostKind] = &[
     &ideal::KIND, // how packets leave without this key
     &vm::KIND,
+    &vm_shared::KIND,
 ];
 
 /// The names of the kinds.
@@ -84,13 +109,18 @@ mod tests {
     fn every_kind_says_what_it_is_and_where_it_comes_from() {
         for kind in ENTRIES {
             assert!(kind.doc.ends_with('.'), "{}", kind.name);
-            assert_eq!(kind.source.is_empty(), kind.wait.is_none(), "{}", kind.name);
+            assert_eq!(kind.source.is_empty(), kind.is_ideal(), "{}", kind.name);
             assert_eq!(
                 <&HostKind as Plain>::of(Value::Word(kind.name)),
                 Some(*kind)
             );
             if let Some([min, max]) = kind.wait {
                 assert!(Time::ZERO < min && min <= max, "{}", kind.name);
+            }
+            if let Some(pauses) = &kind.pauses {
+                let [min, max] = pauses.length;
+                assert!(Time::ZERO < min && min <= max, "{}", kind.name);
+                assert!(pauses.gap > Time::ZERO, "{}", kind.name);
             }
         }
         assert_eq!(<&HostKind>::default().name, NAMES[0]);

@@ -27,8 +27,7 @@
 //! - A virtual machine has several processors and several queues of its interface. Here, all
 //!   packets of a host that leave in one direction wait for the same wake-up.
 //! - A neighbour on the same core never delays the machine by a scheduler's time slice of some
-//!   milliseconds. Linux's scheduler lets a task that has mostly slept preempt a task that
-//!   computes, and no source says how often it does not.
+//!   milliseconds. The kind `vm-shared` has such pauses.
 
 use super::HostKind;
 use crate::units::Time;
@@ -42,4 +41,5 @@ pub(super) const KIND: HostKind = HostKind {
              does not sleep (commit message of \"KVM: dynamic halt-polling\"). A sleeping server \
              processor needs up to 170 us (Linux `intel_idle.c`). The waits are the rounded sums.",
     wait: Some([Time::from_us(10), Time::from_us(230)]),
+    pauses: None,
 };

@@ -15,6 +15,7 @@ use super::endpoints::{Endpoints, Entry as ProgramEntry};
 use super::events::Ids;
 use super::impaired::Impaired;
 use super::memory::Memory;
+use super::pauses::Pauses;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::slots::Slots;
@@ -24,6 +25,7 @@ use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
 use crate::crates;
+use crate::hosts::Pausing;
 use crate::link::Link;
 use crate::plan::{
     Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, SlotsPlan, TrafficPlan,
@@ -256,22 +258,29 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         }
     };
     let mut waiting = Waiting::of(plan, seed);
+    let pausing = PausingHosts::of(plan, seed);
     let mut accesses = |number: usize, rtt: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
         let half = Time(rtt.ns() / 2);
         let delays = [half, rtt - half];
         if let Some(waiting) = &mut waiting {
             return waiting.pipes_of(number, delays, name, pipes);
         }
-        let both = [(delays[0], "sender jitter"), (delays[1], "receiver jitter")];
-        both.map(|(delay, purpose)| {
-            if plan.host_jitter == Time::ZERO {
+        [Side::Sender, Side::Receiver].map(|side| {
+            let delay = delays[side as usize];
+            let pauses = pausing
+                .as_ref()
+                .map(|hosts| hosts.pauses(number, side, name));
+            if plan.host_jitter == Time::ZERO && pauses.is_none() {
                 return pipes.constant(delay);
             }
             // With jitter, only packets of the same host stay in order. So flows with jitter cannot
             // share a pipe.
-            let stream = Stream::new(seed, &name(), purpose);
+            let purpose = ["sender jitter", "receiver jitter"][side as usize];
+            let jitter = (plan.host_jitter > Time::ZERO)
+                .then(|| (plan.host_jitter, Stream::new(seed, &name(), purpose)));
             let more = More {
-                jitter: Some((plan.host_jitter, stream)),
+                jitter,
+                pauses,
                 ..More::default()
             };
             pipes.own(delay, more)
@@ -290,7 +299,7 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         let half = Time(source.rtt.ns() / 2);
         let back = source.back();
         let own = match back {
-            _ if plan.hosts.wait.is_some() => {
+            _ if !plan.hosts.is_ideal() => {
                 accesses(paths.len(), source.rtt, &|| member.name(), pipes)
             }
             Some(_) => [half, source.rtt - half].map(|delay| pipes.constant(delay)),
@@ -364,6 +373,52 @@ impl Waiting {
             self.made.insert(pair, made);
         }
         made
+    }
+}
+
+/// The end of a path at which a host is.
+#[derive(Clone, Copy)]
+enum Side {
+    Sender,
+    Receiver,
+}
+
+/// Hosts that pause. All flows and sources of a host pause at the same times. Each has a pipe of its
+/// own, and each pipe draws the same pauses from a random stream of the host.
+struct PausingHosts {
+    pausing: &'static Pausing,
+    seed: u64,
+    /// The name of the pair of hosts of each flow, followed by the name of each source's pair. Each
+    /// program has a pair of its own.
+    names: Vec<Arc<str>>,
+}
+
+impl PausingHosts {
+    /// Returns `None` if hosts do not pause.
+    fn of(plan: &Plan, seed: u64) -> Option<PausingHosts> {
+        let pausing = plan.hosts.pauses.as_ref()?;
+        let of = plan.hosts_without_jitter().1;
+        let members = plan.each_flow().map(|flow| flow.name());
+        let members = members.chain(plan.each_source().map(|source| source.name()));
+        let mut firsts: BTreeMap<usize, Arc<str>> = BTreeMap::new();
+        let names = of.iter().zip(members);
+        let names = names.map(|(pair, name)| firsts.entry(*pair).or_insert(name.into()).clone());
+        Some(PausingHosts {
+            pausing,
+            seed,
+            names: names.collect(),
+        })
+    }
+
+    /// Returns the pauses of a host. `number` is an index over all flows, then all sources, then all
+    /// programs, and `name` is the name of the program.
+    fn pauses(&self, number: usize, side: Side, name: &dyn Fn() -> String) -> Pauses {
+        let purpose = ["sender pauses", "receiver pauses"][side as usize];
+        let stream = match self.names.get(number) {
+            Some(name) => Stream::new(self.seed, name, purpose),
+            None => Stream::new(self.seed, &name(), purpose),
+        };
+        Pauses::new(self.pausing, stream)
     }
 }
 

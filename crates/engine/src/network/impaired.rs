@@ -139,6 +139,7 @@ impl Impaired {
     /// Takes over the jitter and slots of the link's pipe.
     pub fn take_pipe(&mut self, pipe: &mut More) {
         self.more = Some(More {
+            pauses: None,
             jitter: pipe.jitter.take(),
             slots: pipe.slots.take(),
             part: None,

@@ -64,7 +64,7 @@ impl Split {
             || !plan.events.is_empty()
             || zero
             || plan.remembers()
-            || plan.hosts.wait.is_some()
+            || !plan.hosts.is_ideal()
             || !plan.programs.is_empty()
         {
             return None;

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use super::pauses::Pauses;
 use super::slots::Slots;
 use crate::calendar::order::Key;
 use crate::calendar::{Calendar, Component};
@@ -27,6 +28,8 @@ pub(super) struct More {
     /// Packets keep their order.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
+    /// The pauses of the host whose packets take this pipe.
+    pub pauses: Option<Pauses>,
     /// The state of this part's copy, if the run is divided into parts.
     pub part: Option<Box<OfPart>>,
 }
@@ -67,14 +70,17 @@ impl More {
         More {
             jitter: (link.jitter > Time::ZERO).then(|| (link.jitter, stream("jitter"))),
             slots: slots.map(|slots| Slots::new(slots, stream("slots"))),
-            part: None,
+            ..More::default()
         }
     }
 
     /// Returns when a packet of this length leaves. `stamp` is the time at which it would leave
-    /// without jitter and slots.
+    /// without pauses, jitter and slots.
     #[inline(never)]
     pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
+        if let Some(pauses) = &mut self.pauses {
+            stamp = pauses.end(stamp);
+        }
         if let Some((most, stream)) = &mut self.jitter {
             stamp += Time(stream.below(most.ns() + 1));
         }

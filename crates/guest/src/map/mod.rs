@@ -401,6 +401,13 @@ fn global_sysctls() -> Vec<(String, String)> {
 
 /// Checks the settings of a plan that do not belong to a single link or a single flow.
 fn whole(plan: &Plan, refusals: &mut Refusals) {
+    if plan.hosts.pauses.is_some() {
+        refusals.add(
+            "hosts",
+            "only the simulator pauses hosts",
+            "\"vm\" or \"ideal\"",
+        );
+    }
     if plan.owners().len() > MOST_ENDS {
         refusals.add(
             "flows",

@@ -63,8 +63,13 @@ READINGS: tuple[Reading[PamVariant, PamRow], ...] = (
         PamVariant(set={"host_jitter": "0s"}),
     ),
     Reading(
+        "unpaused",
+        "hosts do not pause (`hosts`)",
+        PamVariant(set={"hosts": "ideal"}),
+    ),
+    Reading(
         "vm",
-        "hosts hold packets as virtual machines do (`hosts`)",
+        "hosts hold packets as virtual machines do, and do not pause (`hosts`)",
         PamVariant(set={"host_jitter": "0s", "hosts": "vm"}),
     ),
 )
