@@ -127,8 +127,8 @@ def _pauses(kind: Mapping[str, Any]) -> str:
         return "none"
     least, most, gap = (pauses[key] / 1000 for key in ("least_us", "most_us", "gap_us"))
     return (
-        f"{least:g} to {most:g} ms, uniformly distributed; {gap:g} ms from one pause to the next on "
-        "average, exponentially distributed"
+        f"{least:g} to {most:g} ms, uniformly distributed; {gap / 1000:g} s from one pause to the "
+        "next on average, exponentially distributed"
     )
 
 
