@@ -218,8 +218,8 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "traces of one run without pauses; BBRv3 with a smallest RTT that stays valid for 100 s (4 "
         "seeds)",
         "BBRv3's smallest RTT expires behind a standing queue and grows from 2 to 7 ms. BBRv3's "
-        "window then grows from about 12 to 70 segments. If the smallest RTT does not expire, Prague "
-        "gets 74 Mbit/s instead of 57 (published: 80 to 81)",
+        "window then grows from about 12 to 70 segments. If the smallest RTT does not expire, "
+        "Prague gets 74 Mbit/s instead of 57 (published: 80 to 81)",
         "partly explained by pauses of hosts, after which BBRv3 measures a small RTT again: Prague "
         "gets 68 to 69 Mbit/s",
     ),
