@@ -33,8 +33,7 @@ LEAD = (
     "Two sides share a 100 Mbit/s link with one of nine queues: Prague, and CUBIC, BBR or BBRv3. "
     "After the first comparison, better sources made us change three parts of the set-up: Prague's "
     "version, BBR's bursts, and the ACKs of Prague's receiver. A fourth change follows from "
-    "results: hosts pause, as virtual machines on shared processors do. How often they pause is "
-    "calibrated with the sum of both rates, not with the rate of each side."
+    "results: hosts pause. Their mean gap is calibrated with the sum of both rates."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
