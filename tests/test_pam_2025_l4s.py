@@ -262,11 +262,11 @@ def test_engines_and_parts() -> None:
 # --- published rows drawn by hash -----------------------------------------------------------
 
 DRAWN = {
-    "10ms/FQ/2bdp/bbr3-noecn/1-1": (6.0, 5.4),
-    "10ms/Codel_drop/8bdp/bbr-noecn/1-1": (1.6, 0.7),
-    "10ms/FQ_Codel_L4S/1bdp/bbr3-noecn/1-1": (1.6, 0.4),
-    "10ms/FQ/1bdp/cubic-noecn/1-1": (0.3, 0.3),
-    "10ms/FIFO/1bdp/bbr-noecn/1-1": (2.5, 2.6),
+    "10ms/FQ/2bdp/bbr3-noecn/1-1": (5.8, 5.1),
+    "10ms/Codel_drop/8bdp/bbr-noecn/1-1": (1.6, 1.0),
+    "10ms/FQ_Codel_L4S/1bdp/bbr3-noecn/1-1": (1.5, 0.7),
+    "10ms/FQ/1bdp/cubic-noecn/1-1": (2.4, 2.4),
+    "10ms/FIFO/1bdp/bbr-noecn/1-1": (1.8, 1.6),
 }
 """Recorded errors of both rates in rows with one seed, in percent of the link's rate. A hash
 selects among the rows with one flow on each side, so that rows with large errors are included."""

@@ -31,9 +31,8 @@ TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
     "Two sides share a 100 Mbit/s link with one of nine queues: Prague, and CUBIC, BBR or BBRv3. "
-    "After the first comparison, better sources made us change three parts of the set-up: Prague's "
-    "version, BBR's bursts, and the ACKs of Prague's receiver. A fourth change follows from "
-    "results: hosts pause. Their mean gap is calibrated with the sum of both rates."
+    "After the first comparison, we changed Prague's version, BBR's bursts and the ACKs of "
+    "Prague's receiver because of sources, and let hosts pause because of results."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
