@@ -1002,11 +1002,11 @@ fn times_that_do_not_fit() {
 fn a_kind_of_hosts() {
     check(
         &format!("hosts = \"mv\"\n{BASE}"),
-        r#"f.toml:1:9: wrong value "mv" for "hosts"; expected one of ideal, vm; did you mean "vm"?"#,
+        r#"f.toml:1:9: wrong value "mv" for "hosts"; expected one of ideal, vm, vm-shared; did you mean "vm"?"#,
     );
     check(
         &format!("hosts = true\n{BASE}"),
-        r#"f.toml:1:9: wrong value true for "hosts"; expected one of ideal, vm"#,
+        r#"f.toml:1:9: wrong value true for "hosts"; expected one of ideal, vm, vm-shared"#,
     );
     check(
         &format!("hosts = \"vm\"\nhost_jitter = \"1us\"\n{BASE}"),
@@ -1336,16 +1336,6 @@ fn what_the_kernel_has_not() {
         );
         check_kernel(&text, None, &expected);
     }
-}
-
-#[test]
-fn the_kernel_engine_does_not_pause_hosts() {
-    let text = "duration = \"1s\"\nhosts = \"vm-shared\"\nbottleneck.rate = \"1Mbit\"\n[[flows]]\ncc = \"reno\"\n";
-    check_kernel(
-        text,
-        None,
-        "f.toml:2:9: only the simulator pauses hosts; expected \"vm\" or \"ideal\"",
-    );
 }
 
 /// Tests that a setting that an engine does not support is reported once and together with other

@@ -9,10 +9,10 @@
 //! The distribution between these values is uniform, because we found no measured one.
 //!
 //! How often a host pauses depends on the other machines, and no source says it. The mean time
-//! between two pauses is therefore calibrated, with a sum that says nothing about how flows share a
-//! link. If hosts pause, the link idles whenever the pause is longer than its queue. The gap is the
-//! value with which the simulator loses as much throughput in short queues as the test bed of PAM
-//! 2025 (`tailback reproduce pam-2025-l4s`).
+//! between two pauses is therefore calibrated, with a sum that does not say how flows share a link.
+//! A link idles whenever a pause is longer than its queue, so pauses reduce the sum of the rates.
+//! With a gap of 2 s, this sum is as published in PAM 2025, on average over all published rows
+//! (`tailback reproduce pam-2025-l4s`).
 //!
 //! Deviations from a real virtual machine:
 //!
@@ -31,7 +31,7 @@ pub(super) const KIND: HostKind = HostKind {
           until the end of the pause.",
     source: "The scheduler CFS of Linux (`kernel/sched/fair.c`, up to Linux 6.5) runs a task that \
              shares a processor with one other for 3 ms at least and 12 ms at most. The mean time \
-             between two pauses is calibrated with the utilisation of short queues in PAM 2025.",
+             between two pauses is calibrated with the sum of both sides' rates in PAM 2025.",
     wait: None,
     pauses: Some(Pausing {
         length: [Time::from_ms(3), Time::from_ms(12)],

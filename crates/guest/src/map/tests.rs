@@ -830,6 +830,11 @@ fn controlled(cc: &str, set: &[(&'static str, Value)]) -> FlowPlan {
 #[test]
 fn refusals_name_their_place() {
     assert_eq!(refused(|_| {}), [""; 0]);
+    // The kernel engine does not pause hosts.
+    for kind in hosts::ENTRIES {
+        let found = refused(|plan| plan.hosts = kind);
+        assert_eq!(found == ["hosts"], kind.pauses.is_some(), "{}", kind.name);
+    }
     type Change = Box<dyn FnOnce(&mut Plan)>;
     let kernel = |name: &str| Algorithm::Kernel {
         name: name.to_owned(),
