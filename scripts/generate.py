@@ -79,7 +79,7 @@ for its results."""
 
 def main() -> None:
     """Write the pages. With `--check`, print outdated pages and pages that have numbers without a
-    source. Pages that need runs are not checked for being outdated."""
+    source. It does not check whether pages that need runs are outdated."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")

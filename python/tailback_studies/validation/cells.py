@@ -1,4 +1,4 @@
-"""Compares both engines in each scenario of the grid. A scenario (`Cell`) is a combination of
+"""Compares both engines in each scenario of the validation. A scenario (`Cell`) is a combination of
 flows, queue, rate and RTT.
 
 Every number is a mean over seeds. The noise of a number is the half-width of the 95 %
@@ -210,7 +210,7 @@ def cell(
     runs: dict[str, list[str]] | None = None,
     kinds: Sequence[Hashable] | None = None,
 ) -> Cell:
-    """Return the scenario for the summaries of runs on both engines.
+    """Return the `Cell` of a scenario, computed from the summaries of its runs on both engines.
 
     Flows with equal `kinds` count as identical. By default, the kind is the congestion control."""
 

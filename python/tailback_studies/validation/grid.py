@@ -284,8 +284,8 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow. Flows that the scenario does not distinguish have equal
-    texts."""
+    """Return a text for each flow that describes how it differs from the others. Flows that the
+    scenario does not distinguish have equal texts."""
     if queue.fixed:
         # In fixed scenarios with few flows, each flow has its own round-trip time, direction or
         # start.
@@ -308,7 +308,7 @@ def run(
     stored: bool = False,
 ) -> GridRuns:
     """Run the grid on both engines. `only` names the queues to run. Stored runs are reused, so the
-    same command resumes an interrupted grid. If `stored` is true, make no new runs."""
+    same command resumes an interrupted validation. If `stored` is true, make no new runs."""
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)
@@ -319,7 +319,7 @@ def run(
     count = options.seeds if options.seeds is not None else QUICK_SEEDS if quick else None
     batches: list[GridBatch] = []
     failures: list[str] = []
-    # Run queue by queue, so that an interrupted grid has some complete scenarios.
+    # Run queue by queue, so that an interrupted validation has some complete scenarios.
     names = list(dict.fromkeys(queue.name for queue, _ in plan))
     for number, name in enumerate(names, 1):
         pairs = [(queue, mix) for queue, mix in plan if queue.name == name]
