@@ -50,7 +50,7 @@ KINDS = (
         *("impairments", "impairments", "Impairments", "impairment of a link"),
         "To use an impairment in a scenario, add a table `[[bottleneck.impairments]]` or "
         '`[[links.NAME.impairments]]` with `kind = "NAME"`. Every impairment also has the keys '
-        "`only` and `during`.",
+        "`only` (which packets it affects) and `during` (when it acts).",
     ),
     Kind(
         *("programs", "programs", "Programs", "ready-made program"),

@@ -21,15 +21,15 @@ HEAD = """\
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue against those
 sections of RFC 9743 and RFC 7928 that a simulation can check. `--part SECTION` tests only one
-section. To run the scenario of a section without the test, use `tailback run FILE`. This command
-runs the algorithm that the file names.
+section. To run the scenario of a section without the test, use `tailback run FILE`. It runs the
+algorithm that the file names, not the algorithm that you evaluate.
 
 In the tables, the *tested algorithm* is the congestion control or queue that you evaluate. An
 *incumbent* is a standard flow, such as CUBIC, that competes with the tested algorithm.
 [Harm](measurements.md#comparisons) is the fraction by which a competitor worsens an incumbent's
-throughput or delay. Many measures compare the tested algorithm with a second incumbent, with CUBIC
-or with FIFO. For these measures tailback also runs the scenario with the other algorithm in place
-of the tested algorithm.
+throughput or delay. Many measures compare the tested algorithm with CUBIC, with FIFO, or with a
+second flow of the incumbent's algorithm (a *second incumbent*). For these measures tailback also
+runs the scenario with that other algorithm in place of the tested algorithm.
 
 ## RFC 9743: congestion controls
 
@@ -107,6 +107,7 @@ _LEFT_OUT = (
     ),
     (r"^most segments", "largest number of segments"),
     (r"most data in flight", "largest amount of data in flight"),
+    (r", in packet times$", ", in units of the transmission time of one packet"),
     (r", divided by the larger of the two$", r", divided by the larger of the two values"),
 )
 """Patterns of measures that leave out a word, and the text with this word."""

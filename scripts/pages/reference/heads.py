@@ -19,6 +19,8 @@ _DEVIATES = re.compile(
     r"(?:Known d|D|No known d)eviations?\b|[^.:]{0,30}\b[Nn]ot in Linux\b|What the paper leaves"
 )
 
+_LABEL = re.compile(r"^(?:Known d|D)eviations:\s+(\S+)")
+
 
 @dataclass(frozen=True)
 class Head:
@@ -39,7 +41,16 @@ def head(kind: str, name: str) -> Head:
     paragraphs = _INNER_LINK.sub(r"\1", text).strip().split("\n\n")
     first = next((i for i, p in enumerate(paragraphs) if _DEVIATES.match(p)), len(paragraphs))
     about, deviations = paragraphs[:first], paragraphs[first:]
+    if deviations:
+        # The page has the heading "Deviations", so the text does not repeat the word.
+        deviations[0] = _LABEL.sub(_capitalised, deviations[0])
     return Head(file.relative_to(ROOT), "\n\n".join(about), "\n\n".join(deviations))
+
+
+def _capitalised(found: re.Match[str]) -> str:
+    """Return the first word after the label with a capital letter, unless it is a name."""
+    word = found[1]
+    return word if "." in word or word.startswith("tailback") else word[0].upper() + word[1:]
 
 
 @cache

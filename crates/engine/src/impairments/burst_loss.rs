@@ -1,4 +1,4 @@
-//! Packets are lost in bursts, by the model of Gilbert and Elliott, as in Linux `sch_netem`.
+//! Packets are lost in bursts, according to the Gilbert-Elliott model, as in Linux `sch_netem`.
 //!
 //! A channel is good or bad. At each packet, a good channel becomes bad with probability `p`, and a
 //! bad channel becomes good with probability `r`. A packet that arrives in the good state is lost
@@ -6,8 +6,8 @@
 //!
 //! Gilbert's simpler model loses every packet in the bad state and none in the good state.
 //! Gilbert's model has two parameters: the mean loss, and the mean length of a burst in packets. On
-//! average, `burst` packets arrive while the state is bad, so `r = 1/burst`. A share `loss` of the
-//! packets arrives in the bad state, so `p = r * loss / (1 - loss)`.
+//! average, `burst` packets arrive before a bad channel becomes good, so `r = 1/burst`. A share
+//! `loss` of the packets arrives in the bad state, so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: `during` can limit the impairment to intervals of time. In the simulator, the
 //! channel then keeps its state between these intervals. On the kernel engine, the channel is good

@@ -3,9 +3,10 @@
 //! If the delays of packets were independent and packets could overtake each other, nearly all
 //! packets would be reordered. Real networks reorder fewer packets. So packets keep their order by
 //! default. `coherence` correlates the delays of successive packets. If the time between two
-//! packets is `t`, the correlation of their delays is `exp(-t/coherence)`. For each packet, a value
-//! of a normal AR(1) process is computed. The quantiles of the distribution map this value to a
-//! delay. So correlation does not change the distribution of the delays.
+//! packets is `t`, the correlation of their delays is `exp(-t/coherence)`. For each packet,
+//! tailback computes the next value of a Gaussian AR(1) process, and maps it to the delay at the
+//! same quantile of the distribution. So correlation does not change the distribution of the
+//! delays.
 //!
 //! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
 //! the kernel engine, netem truncates it at 4 standard deviations, so 0.27 % of the packets get a

@@ -5,9 +5,9 @@
 //! dropped or marked with CE (option `action`), and consumes no tokens.
 //!
 //! Deviations: on both engines, the policer is after the queue. Linux's `act_police` is before the
-//! queue. `act_police` cannot mark packets. So the kernel engine uses tailback's module
-//! `sch_impair`, which calculates in nanoseconds like the simulator. On the kernel engine, a packet
-//! that arrives with CE does not count as marked.
+//! queue. `act_police` cannot mark packets. So the kernel engine uses tailback's kernel module
+//! `sch_impair`. Like the simulator, this module calculates in nanoseconds. On the kernel engine, a
+//! packet that already carries CE when it arrives does not count as marked.
 
 use tailback_record::Cause;
 

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | `normal` | ECN field of the packet (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
-//! | `full-functionality` | ECN field of the packet; ECT(0) replaces CE | copies only CE |
+//! | `full-functionality` | ECN field of the packet; ECT(0) replaces CE | copies only CE to the inner header |
 //!
 //! Deviations: tunnels cannot be nested. If a packet in a tunnel passes a second ingress, nothing
 //! changes. If a packet without an outer header passes an egress, nothing changes either. Outer

@@ -6,8 +6,8 @@ from __future__ import annotations
 from tailback.evaluate.bbr.case import Finding, Observed, missed, passed
 
 MEASURE = (
-    "how many of inflight_longterm, inflight_shortterm, bw_shortterm and the state have their "
-    "values from before the loss"
+    "how many of inflight_longterm, inflight_shortterm, bw_shortterm and the state return to "
+    "their values from before the loss"
 )
 BOUND = 4.0
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit")

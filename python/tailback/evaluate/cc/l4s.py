@@ -56,7 +56,7 @@ CRITERIA = (
     ),
     HarmToThroughput(
         id="L4S-loss",
-        title="Queue without marks: harm to Reno",
+        title="Queue without ECN marks: harm to Reno",
         source="RFC 9331 section 4.3",
         scenario="l4s-loss.toml",
         quick={"duration": "40s", "sweep": {"bottleneck.queue.limit": ["1bdp"]}},
@@ -65,11 +65,11 @@ CRITERIA = (
     ),
     Within(
         id="L4S-marks",
-        title="Marks in a round trip at increasing rates",
+        title="Marks per round trip at increasing link rates",
         source="RFC 9331 section 4.3",
         scenario="l4s-marks.toml",
         quick={"duration": "30s"},
-        measure="marks in a round trip",
+        measure="marks per round trip",
         value=_marks_per_round,
         bound=1.0,
         better="more",
@@ -88,7 +88,7 @@ CRITERIA = (
     ),
     Within(
         id="L4S-tiny",
-        title="Windows below a packet",
+        title="Windows smaller than one packet",
         source="RFC 9331 section 4.3",
         scenario="l4s-tiny.toml",
         quick={"duration": "20s"},

@@ -52,7 +52,7 @@ CRITERIA = (
     ),
     AgainstThroughput(
         id="nsperf-coexist-rate",
-        title="Beside CUBIC: its own throughput",
+        title="Throughput beside CUBIC",
         source="nsperf, coexist",
         scenario="nsperf-coexist.toml",
         quick=_COEXIST,

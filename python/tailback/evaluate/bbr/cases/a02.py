@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, passed
 
-MEASURE = "loss in the round that ends STARTUP (%)"
+MEASURE = "loss rate in the last round of STARTUP (%)"
 BOUND = 2.0
 PLATEAU = 3
 

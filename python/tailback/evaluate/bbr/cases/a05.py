@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, missed, passed
 
-MEASURE = "rounds without growth when UP ends"
+MEASURE = "rounds without growth of the bandwidth before UP ends"
 BOUND = 3.0
 
 

@@ -40,7 +40,7 @@ def judge(seen: Observed) -> Finding:
 
 CASE = Case(
     "A.9",
-    "DOWN ends after its longest time",
+    "DOWN ends after its maximum duration",
     MEASURE,
     ("mode", "phase", "in_flight", "bdp"),
     judge,

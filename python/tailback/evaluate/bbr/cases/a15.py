@@ -11,7 +11,7 @@ from math import log2
 from tailback.evaluate.bbr.case import FRAME, Case, Finding, Observed, passed, payload_mbit
 from tailback.evaluate.bbr.trace import Spell, StateTrace
 
-MEASURE = "rounds of UP until the rate is found"
+MEASURE = "rounds in UP until max_bw reaches the new rate"
 CHANGE_S = 5.5
 RATE_MBIT = 100.0
 RTT_S = 0.04

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailback.evaluate.bbr.case import Case, Finding, Observed, passed, payload_mbit
 
-MEASURE = "cycles until max_bw is at the new rate"
+MEASURE = "bandwidth-probing cycles until max_bw falls to the new rate"
 BOUND = 2.0
 CHANGE_S = 3.5
 RATE_MBIT = 10.0
