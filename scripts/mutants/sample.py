@@ -120,7 +120,7 @@ def copy_tree(tree: Path, changed: Mapping[str, str] = MappingProxyType({})) -> 
         check=True,
     )
     names = {name for name in listed.stdout.split("\0") if name and (ROOT / name).exists()}
-    # Copy also the compiled extension module beside the Python sources.
+    # Also copy the compiled extension module, which lies beside the Python sources.
     package = ROOT / "python" / "tailback"
     built = [*package.glob("*.so"), *(package / "kernel").glob("tailback-guest*")]
     names |= {str(path.relative_to(ROOT)) for path in built}

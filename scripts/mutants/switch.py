@@ -69,7 +69,7 @@ def place(text: str, entry: Mapping[str, Any], number: int) -> Change | None:
 
 
 def offsets(text: str, span: Mapping[str, Any]) -> Span:
-    """Convert a span of lines and columns, both from 1, to offsets."""
+    """Convert a span of lines and columns, both counted from 1, to offsets."""
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     def at(end: str) -> int:

@@ -1,8 +1,8 @@
 """Writes web/exhibits.json: the published experiments in the gallery of the laboratory.
 
 An exhibit is a scenario with a sweep, and the published values of its points. Each point is the run
-that the experiment itself makes for the published row, with the first seed. Other exhibits are
-scenario files of experiments whose publication has no numbers for their points."""
+that the experiment itself makes for the published row, with the first seed. Other exhibits are only
+scenario files, because the publication has no numbers for them."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def alone(package: Any, files: Iterable[tuple[str, str]]) -> Iterator[Exhibit]:
 
 
 def imc() -> Iterator[Exhibit]:
-    """Yield figure 5 for each buffer and version of BBR."""
+    """Yield an exhibit of figure 5 for each buffer and version of BBR."""
     from tailback_studies.experiments.imc_bbr_2023 import counting, layout, points
 
     known = layout.published()

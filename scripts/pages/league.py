@@ -2,8 +2,8 @@
 algorithm and QUIC stack, and docs/evidence/programs.md (the summary of the stacks). The data are in
 docs/evidence/league.json, which `scripts/league.py` writes.
 
-The pages are short. The site adds tables of every section (`pages.verdicts`), which read the same
-data.
+The pages are short. The site adds tables of every section, made from the same data by
+`pages.verdicts`.
 """
 
 from __future__ import annotations

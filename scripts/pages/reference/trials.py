@@ -94,8 +94,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
 
 
 def _pages() -> list[str]:
-    """Return the pages of the validation: first the page of the whole grid, then the pages of
-    individual families."""
+    """Return the pages of the validation: first the page about all queues, then the pages about
+    single groups of queues."""
     some = sorted(file.name for file in EVIDENCE.glob(f"validation-*{RESULTS}"))
     return ["validation", *(name.removesuffix(RESULTS) for name in some)]
 
