@@ -428,7 +428,7 @@ TABLES = {
 measure harm. Harm is how much a CUBIC or Reno flow loses beside the congestion control, minus how
 much it loses beside a second CUBIC or Reno flow. Section numbers are those of RFC 9743. Sections
 whose names begin with nsperf or L4S come [from other
-sources](../how-to/evaluate.md#parts-of-other-sources). The L4S sections follow RFC 9331, whose
+sources](../how-to/evaluate.md#parts-from-other-sources). The L4S sections follow RFC 9331, whose
 requirements apply only to congestion controls that send ECT(1), such as Prague. For other
 congestion controls, the table shows these sections but does not count them.""",
     ),

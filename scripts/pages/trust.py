@@ -204,11 +204,12 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 _HOW = """ A criterion limits the errors of a group of comparisons with published numbers or with
 Linux. The column *error* shows whether the errors are absolute, or what they are relative to. The
 column *within* counts the comparisons whose errors are within the limit. The column *within or
-chance* also counts comparisons that may exceed the limit by chance. This is possible if the
-published value lies within the 95 % prediction interval for one more run of the simulator. This
+chance* also counts comparisons that may exceed the limit by chance. Chance can explain an error if
+the published value lies within the 95 % prediction interval for one more run of the simulator. This
 interval is computed only if there are at least five seeds. The column *held out* counts comparisons
-with values that nobody used until the set-up was frozen. The two columns after it show the errors
-of these comparisons. A dash marks a number that does not apply to the criterion.
+with published values that nobody looked at until the set-up of the experiment was frozen. The next
+two columns show the median and the 90th percentile of their errors. A dash marks a number that does
+not apply to the criterion.
 """
 
 _NOISE = """ Some publications contain two results for what is in effect the same experiment. For

@@ -19,7 +19,7 @@ from tailback_studies.reproduction.shown import goals_table
 JUDGED = (
     (
         ("k_over_m",),
-        "Table I: K/M at which both flows have equal rates",
+        "Table I: K/M (DCTCP's threshold / Reno's threshold) at equal rates",
         "0.1 or one frame, whichever is larger",
     ),
     (("utilisation",), "Table I: utilisation by Reno and DCTCP", "0.01"),

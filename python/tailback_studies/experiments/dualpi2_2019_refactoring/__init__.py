@@ -12,8 +12,8 @@ _QUEUE = "bottleneck.queue"
 EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title=TITLES["dualpi2-2019-refactoring"],
-    doc="Did a refactoring change the behaviour of DualPI2? tailback runs three commits in all "
-    "scenarios of the set `l4s-battery`.",
+    doc="Did a refactoring change the behaviour of DualPI2? tailback runs three commits "
+    "(*sign-kept*, *reset* and *no-reset*) in all scenarios of the set `l4s-battery`.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
         "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},

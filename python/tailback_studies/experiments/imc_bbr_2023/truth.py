@@ -54,7 +54,7 @@ class SameSigns(CellsWithin[ImcEntry]):
 
     @property
     def text(self) -> str:
-        return f"in {100 * self.needed:g} % of cases, not the opposite of the published sign"
+        return f"in {100 * self.needed:g} % of cases, not opposite to the published sign"
 
 
 SIGN_GOAL = SameSigns(
