@@ -25,7 +25,7 @@ RANKED = (
 )
 
 
-STAR = "A ∗ marks values that differ from those of the version {base} by more than noise"
+STAR = "A ∗ marks values that differ from those of the version *{base}* by more than noise"
 
 
 Stat = Mapping[str, float]
