@@ -140,7 +140,7 @@ def main() -> None:
     rows = [
         ("measured: number of shortened runs", "", f"{len(runs)}"),
         ("measured: processor time of these runs, s", "", f"{used:.1f}"),
-        (f"measured: time of these runs on {WORKERS} workers, s", "", f"{took:.1f}"),
+        (f"measured: wall-clock time of these runs on {WORKERS} workers, s", "", f"{took:.1f}"),
         (
             "measured: additional time of a worker per run, ms",
             "w",

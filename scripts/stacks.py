@@ -410,8 +410,8 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield row("queue delay, mean and 99th percentile, ms", "beside", delay)
     yield row("CPU time, s", "beside", cpu)
     yield (
-        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on the "
-        "machine's other load.\n"
+        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
+        "else the machine runs.\n"
     )
     yield (
         "If the download runs alone, the 99th percentiles of the queue delay differ between the "
@@ -514,7 +514,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
     yield (
         f"\nThe median difference of the queue delay is {statistics.median(delays):.1%}. The "
-        f"throughput differs most beside {worst.cc} in {worst.queue} at `{worst.rtt_ms} ms`.\n"
+        f"difference of the throughput is largest beside {worst.cc}, through {worst.queue}, at an "
+        f"RTT of `{worst.rtt_ms} ms`.\n"
     )
     yield (
         f"The `{found.runs}` runs with exact timers simulate `{found.simulated_s:,.0f} s`, and "

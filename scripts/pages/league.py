@@ -402,7 +402,7 @@ on Linux in the kernel engine, where tailback compares them with Linux's CUBIC.
 """
 
 STACKS_HEAD = """\
-Which sections of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
+Which requirements of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
 quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
 with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows the
 results of these stacks for every section. tailback compares each stack, as [a

@@ -212,11 +212,11 @@ two columns show the median and the 90th percentile of their errors. A dash mark
 not apply to the criterion.
 """
 
-_NOISE = """ Some publications contain two results for what is in effect the same experiment. For
-example, the two flows change places, or the queue runs in a mode that does not affect these flows.
-This page calls two such results twins. For the comparison with Linux, twins are two means of the
-kernel's results: one over the first half of the seeds, and one over the second half. Even a perfect
-model would have errors about as large as the differences between twins.
+_NOISE = """ Some publications contain results of two experiments that are effectively the same. For
+example, two experiments differ only in the order of the flows, or in a mode of the queue that does
+not affect these flows. This page calls two such results twins. For the comparison with Linux, twins
+are two means of the kernel's results: one over the first half of the seeds, and one over the second
+half. Even a perfect model would have errors about as large as the differences between twins.
 """
 
 
