@@ -13,8 +13,9 @@ import pytest
 import tailback as tb
 from tailback import examples
 from tailback.figures import export, faceted
+from tailback.metrics import find, pooling
 from tailback.report import Report, ReportFigure, Table, sweep, to_html
-from tailback.report.sweep import axes
+from tailback.report.sweep import axes, cells
 
 SCENARIO = """\
 title = "Swept"
@@ -193,3 +194,19 @@ def test_many_flows_of_a_kind_leave_room_for_the_queue(tmp_path: Path) -> None:
     figures = {path.name for path in page.parent.glob("figures/time*.svg")}
     assert figures == {"time-1.svg", "time-2.svg", "time-3.svg"}
     assert "The middle point" in text
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        [{"completion_s": 1.0}, {"completion_s": 3.0}],
+        [{"completion_s": 1.0}, {"completion_s": None}],
+        [{"completion_s": 1.0}, {"completion_s": None, "unfinished_s": 2.0}],
+        [{"completion_s": None, "unfinished_s": 2.0}, {"completion_s": None}],
+    ],
+)
+def test_values_that_are_read_once_are_pooled_alike(seeds: list[dict[str, Any]]) -> None:
+    for metric in (find("completion_s", "flow"), find("throughput_mbit", "flow")):
+        pooled = pooling.over_runs(metric, [pooling.read(metric, part) for part in seeds])
+        known = pooled.n > 0 or pooled.at_least is not None
+        assert cells._read_over_seeds(metric, seeds) == (pooled if known else None)

@@ -22,6 +22,10 @@ READERS = 4
 """Number of threads that read and hash folders. Reading and hashing release the interpreter's
 lock."""
 
+IN_TURN = 8
+"""Largest number of items that a thread processes at a time. Passing items to threads one by one
+takes longer than opening a folder."""
+
 TOGETHER = 64
 """Number of runs that have their tables in memory at the same time."""
 
@@ -36,8 +40,11 @@ def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     # This import is slow, and it is not needed for a few runs.
     from concurrent.futures import ThreadPoolExecutor
 
+    size = min(IN_TURN, -(-len(items) // READERS))
+    parts = [items[i : i + size] for i in range(0, len(items), size)]
     with ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(work, items))
+        done = pool.map(lambda part: [work(item) for item in part], parts)
+        return [result for part in done for result in part]
 
 
 def opened(paths: Sequence[Path]) -> list[StoredRun]:

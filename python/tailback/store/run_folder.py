@@ -48,6 +48,17 @@ class StoredRun:
         )
         return found
 
+    @property
+    def follows(self) -> Mapping[str, str]:
+        """The documents that the run's algorithms follow, by algorithm."""
+        # The compiled code has already checked that this entry has only texts. See `_rows` for why
+        # the manifest is parsed without further checks.
+        try:
+            found: Mapping[str, str] = json.loads(self._folder.manifest)["follows"]
+        except ValueError:
+            found = self.manifest["follows"]
+        return found
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """The run's summary, as `--json` prints it, but without parameters."""

@@ -49,7 +49,7 @@ def of(results: Results) -> Report:
         *((Section("time", "Over time", over_time),) if axes else ()),
         Section("programs", "Programs", programs.blocks(groups, facts)),
         Section("cells", "Every number", cells.tables(groups, facts)),
-        Section("follows", "What the algorithms follow", [Text(_follows(results))]),
+        Section("follows", "What the algorithms follow", [Text(_follows(groups))]),
     ]
     return Report(
         name=results.id,
@@ -97,8 +97,8 @@ def _facts(results: Results, groups: Sequence[Sequence[Run]]) -> Facts:
     )
 
 
-def _follows(results: Results) -> str:
+def _follows(groups: Sequence[Sequence[Run]]) -> str:
     found: dict[str, str] = {}
-    for group in results.groups():
-        found.update(group[0].manifest["follows"])
+    for group in groups:
+        found.update(group[0].stored.follows)
     return "\n\n".join(f"**{plain(name)}**: {plain(what)}" for name, what in sorted(found.items()))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from tailback.plot import words
 from tailback.store.results import Results, Run
@@ -41,8 +42,13 @@ class SweepAxis:
 
     def number(self, run: Run) -> float:
         """Return the value of the axis in a run as a number."""
+        return self._numbers[self.level(run)]
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, float]:
+        # Searching `levels` for each run would take time in proportion to the square of its length.
         assert self.numbers is not None
-        return self.numbers[self.levels.index(self.level(run))]
+        return dict(zip(self.levels, self.numbers, strict=True))
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,13 @@ class Roles:
 
 def _level(run: Run, keys: Sequence[str]) -> str:
     # Name equal values once, because keys that are swept together often have the same value.
-    return ", ".join(dict.fromkeys(words.value(run.labels.get(key, "")) for key in keys))
+    return ", ".join(dict.fromkeys(_value(run.labels.get(key, "")) for key in keys))
+
+
+@lru_cache(maxsize=1 << 16)
+def _value(label: str) -> str:
+    # Each figure asks for the values of all sweep points again.
+    return words.value(label)
 
 
 def axes_of(results: Results) -> list[SweepAxis]:

@@ -7,9 +7,10 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tailback.metrics import METRICS, Estimate, Metric, find, harm, parts, pooling
+from tailback.metrics import METRICS, Estimate, Metric, estimate, find, harm, parts, pooling
 from tailback.metrics.estimates import with_spread
 from tailback.metrics.parts import Kind, Part
+from tailback.metrics.pooling import Reading
 from tailback.plot import words
 from tailback.report.model import Block, Column, Facts, Table, Value
 from tailback.report.tables import left
@@ -174,15 +175,24 @@ def _by_run(group: Sequence[Run], kind: Kind) -> list[Sequence[Part]]:
     return [parts.of(run.summary, kind) for run in group]
 
 
-def _is_read(metric: Metric, seeds: Sequence[Part]) -> bool:
-    """Return whether a metric has a value or a lower bound for any of the seeds. Most parts have
-    few of the metrics, so this test saves most of the time that a large sweep would need.
+def _read_over_seeds(metric: Metric, seeds: Sequence[Part]) -> Estimate | None:
+    """Estimate a metric of a part over seeds like `pooling.over_runs`. Return None if the metric
+    has neither a value nor a lower bound for any of the seeds.
+
+    A large sweep has millions of values, so this function reads each value only once.
     """
     value, at_least = metric.value, metric.at_least
-    for part in seeds:
-        if value(part) is not None or (at_least is not None and at_least(part) is not None):
-            return True
-    return False
+    values = [value(part) for part in seeds]
+    if at_least is not None and None in values:
+        readings = [pooling.read(metric, part) for part in seeds]
+        return pooling.over_runs(metric, readings) if any(map(_is_known, readings)) else None
+    if values.count(None) == len(values):
+        return None
+    return estimate(values, least=metric.least, most=metric.most)
+
+
+def _is_known(reading: Reading) -> bool:
+    return reading.value is not None or reading.at_least is not None
 
 
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
@@ -198,8 +208,10 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     writer.writerow(
         [*paths, "of", "name", "metric", "unit", "mean", "n", "ci95", "runs", "at_least"]
     )
-    # The name of a metric is computed at each use, so look it up only once.
+    # The name of a metric, and the kinds of parts that have it, are computed at each use, so look
+    # them up only once.
     metric_names: dict[str, str] = {}
+    by_kind = {kind: [m for m in METRICS if kind in m.parts] for kind in _KINDS_OF.values()}
     for group in groups:
         point = [group[0].labels.get(path, "") for path in paths]
         for what, kind in _KINDS_OF.items():
@@ -207,20 +219,22 @@ def csv_of(groups: Sequence[Sequence[Run]]) -> str:
             if not by_run[0]:
                 continue
             own = _own([[group[0]]]) if what == "program" else []
-            every = (*METRICS, *own, *_harms([group], kind))
-            known = [metric for metric in every if kind in metric.parts]
+            known = by_kind[kind]
+            if own or any(run.without for run in group):
+                more = (*own, *_harms([group], kind))
+                known = [*known, *(metric for metric in more if kind in metric.parts)]
             for i, part in enumerate(by_run[0]):
                 name = "" if kind == "run" else part["name"]
                 seeds = [of_run[i] for of_run in by_run]
                 for metric in known:
-                    if not _is_read(metric, seeds):
+                    found = _read_over_seeds(metric, seeds)
+                    if found is None:
                         continue
-                    estimate = _over_seeds(by_run, i, metric)
                     metric_name = metric_names.get(metric.path)
                     if metric_name is None:
                         metric_name = metric_names[metric.path] = metric.name
                     # None becomes an empty field.
                     row = [*point, what, name, metric_name, metric.unit]
-                    spread = [estimate.half_width, estimate.of, estimate.at_least]
-                    writer.writerow([*row, estimate.mean, estimate.n, *spread])
+                    spread = [found.half_width, found.of, found.at_least]
+                    writer.writerow([*row, found.mean, found.n, *spread])
     return out.getvalue()

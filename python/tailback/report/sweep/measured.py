@@ -117,7 +117,7 @@ def figures(
     If the only key has names as values, one figure shows all metrics side by side.
     """
     quantities = (*QUANTITIES, *_harms(groups))
-    every = [(quantity, _values(groups, quantity)) for quantity in quantities]
+    every = list(zip(quantities, _every_value(groups, quantities), strict=True))
     worth = [one for one in every if _varies(*one)] or [one for one in every if one[1]][:1]
     several = any(len(run.summary["queues"]) > 1 for run, *_ in groups[:1])
     if several or worth[0][0].metric.path != "utilisation":
@@ -152,17 +152,41 @@ def _varies(quantity: SweepQuantity, values: Sequence[Value]) -> bool:
 Value = tuple[Run, str, Estimate]
 
 
-def _values(groups: Sequence[Sequence[Run]], quantity: SweepQuantity) -> list[Value]:
+NamedParts = list[tuple[str, Mapping[str, Any]]]
+"""The parts of a run, as `named` returns them."""
+
+
+def _every_value(
+    groups: Sequence[Sequence[Run]], quantities: Sequence[SweepQuantity]
+) -> list[list[Value]]:
+    """Return the estimates of each quantity. The parts of each kind are looked up only once."""
+    found: list[list[Value]] = [[] for _ in quantities]
+    for kind in dict.fromkeys(quantity.of for quantity in quantities):
+        parts_of = [[named(run.summary, kind) for run in group] for group in groups]
+        if not any(map(any, parts_of)):
+            continue
+        for place, quantity in enumerate(quantities):
+            if quantity.of == kind:
+                found[place] = _values(groups, parts_of, quantity)
+    return found
+
+
+def _values(
+    groups: Sequence[Sequence[Run]],
+    parts_of: Sequence[Sequence[NamedParts]],
+    quantity: SweepQuantity,
+) -> list[Value]:
     """Estimate the metric over seeds, for each sweep point and name.
 
-    Parts of a run with the same name are averaged first.
+    `parts_of` has the parts of each run of each sweep point. Parts of a run with the same name are
+    averaged first.
     """
     out: list[Value] = []
-    for group in groups:
+    for group, runs in zip(groups, parts_of, strict=True):
         by_name: dict[str, list[Reading]] = {}
-        for run in group:
+        for named_parts in runs:
             own: dict[str, list[Reading]] = {}
-            for name, part in named(run.summary, quantity.of):
+            for name, part in named_parts:
                 own.setdefault(name, []).append(pooling.read(quantity.metric, part))
             for name, readings in own.items():
                 by_name.setdefault(name, []).append(pooling.together(readings))
