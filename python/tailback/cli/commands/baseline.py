@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ("baseline first.toml main.tailback.json", "write the results of a scenario to a file"),
         (
             "baseline first.toml main.tailback.json --metric delay_p99_ms --force",
-            "replace that file by a file with a single metric",
+            "replace the file with a new one that has only one metric",
         ),
     ),
 )

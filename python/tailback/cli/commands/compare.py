@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     examples=(
         (
             "compare first.toml --variant base --variant short:bottleneck.queue.target=1ms",
-            "compare the file with one change",
+            "compare the file with a variant that changes one key",
         ),
         (
             "compare two.toml --without cubic",
@@ -148,9 +148,10 @@ def compare(
     selects the first three parts. The flows of l4s-battery are called L and C, and the link is
     called bottleneck. For example, the variant NAME:bottleneck.queue.target=18ms changes the target
     of the queue in all scenarios of the set. There are three presets. dctcp uses DCTCP instead of
-    Prague in L, and sets any_ect for the queue. The kernel engine always uses this preset.
-    step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher
-    rates. overload-5 has five flows in each class. With SET, the report is also written as a PDF.
+    Prague for the flows L, and sets any_ect for the queue. The kernel engine always uses this
+    preset. step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at
+    higher rates. overload-5 has five flows L and five flows C, instead of one each. With SET, the
+    report is also written as a PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
     `latest`, or the folder of a run (results/runs/ID). STORED can also be a Flent data file

@@ -203,7 +203,7 @@ def queue() -> None:
 @evaluate.command(
     examples=(
         ("evaluate bbr bbr3:draft=06", "evaluate BBRv3 as in the draft"),
-        ("evaluate bbr bbr3 --part A.4", "evaluate one case, with the states that decide it"),
+        ("evaluate bbr bbr3 --part A.4", "run only one test case"),
         ("evaluate bbr my-bbr --with my-bbr", "evaluate a plugin whose name contains bbr"),
         (
             "evaluate bbr program=quinn.toml --engine kernel",

@@ -68,10 +68,10 @@ def export(
     "interval" (the default).
 
     pcapng writes the headers of every packet for Wireshark. The run must have record.packets =
-    true. Each link has three interfaces: NAME.in before its queue, NAME.out after its queue, and
-    NAME.drop for dropped packets, with the cause as a comment. If a packet appears at two
-    interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one interface, e.g. with
-    --interface bottleneck.in.
+    true. The file has three interfaces for each link: NAME.in before its queue, NAME.out after its
+    queue, and NAME.drop for dropped packets, with the cause as a comment. If a packet appears at
+    two interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one interface, e.g.
+    with --interface bottleneck.in.
 
     qlog writes FILE if the run has one flow, and otherwise a file NAME.FLOW.sqlog for each flow.
     The files use qlog's current schema. Each file has the sender's windows, RTTs and states. Each

@@ -20,7 +20,7 @@ from tailback.cli.options import jobs_option, json_option, quiet_option, seeds_o
         ("grade codel-law/task.toml submissions/", "grade every file of a folder"),
         (
             "grade codel-law/task.toml submissions/ --csv > grades.csv",
-            "write the grades for a spreadsheet",
+            "write the grades to a CSV file",
         ),
     ),
 )

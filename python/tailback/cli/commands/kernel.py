@@ -23,7 +23,7 @@ def kernel() -> None:
 @kernel.command(
     examples=(
         ("kernel build", "build Debian's newest kernel"),
-        ("kernel build --release 6.1", "build another kernel beside the newest"),
+        ("kernel build --release 6.1", "build Linux 6.1, and keep the guest kernel in use"),
     )
 )
 @click.option(
@@ -96,9 +96,9 @@ def build(
     With --module and --release, it builds modules for the guest kernel of that release. With
     --program alone, it only builds programs. To resume an interrupted build, repeat the command.
 
-    After the build, tailback uses the new guest kernel, except if it was built with --release. To
-    use a guest kernel that was built with --release, name the release in the scenario, e.g. kernel
-    = "6.1".
+    After the build, tailback uses the new guest kernel, unless it was built with --release. To use
+    a guest kernel that was built with --release, name the release in the scenario, e.g. kernel =
+    "6.1".
     """
     from tailback.base import machine
 

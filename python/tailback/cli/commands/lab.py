@@ -17,7 +17,7 @@ from tailback.errors import InputError
     examples=(
         ("lab", "open the laboratory with the first example"),
         ("lab first.toml", "open a scenario file in the laboratory"),
-        ("lab latest --no-browser", "print the address of the latest run's scenario"),
+        ("lab latest --no-browser", "open the latest run's scenario without starting a browser"),
     ),
 )
 @click.argument("name", metavar="[FILE|RUN]", required=False)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     examples=(
         (
             "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms",
-            "find the target of the queue that gives the least delay",
+            "find the value of the queue's target that gives the lowest delay",
         ),
         (
             "tune first.toml --vary bottleneck.queue.target=1ms..30ms --minimise delay_p99_ms "

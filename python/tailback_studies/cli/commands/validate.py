@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     examples=(
         ("validate --quick", "take a first look"),
         ("validate --queue codel", "run the scenarios of one queue"),
-        ("validate --queue impairments", "run the scenarios of a group of queues"),
+        ("validate --queue impairments", "run the scenarios with impairments"),
     ),
 )
 @click.option(
@@ -68,7 +68,7 @@ def validate(
     options: RunOptions,
     as_json: bool,
 ) -> int:
-    """Compare the simulator with the Linux kernel in a grid of scenarios.
+    """Compare the simulator with the Linux kernel in many scenarios.
 
     The scenarios send traffic through every queue that both engines support. This traffic is a
     single flow, flows with different congestion controls, flows with Accurate ECN or BBR, or short

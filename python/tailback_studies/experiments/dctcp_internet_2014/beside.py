@@ -15,7 +15,8 @@ from tailback_studies.experiments.dctcp_internet_2014 import points as pts
 from tailback_studies.experiments.dctcp_internet_2014 import table1
 from tailback_studies.experiments.dctcp_internet_2014.builder import Builder, DctcpMeasures
 
-# For each figure, its title, its batch, and the columns that identify a point.
+# For each figure: its title, the name of its batch of runs, and the columns that identify a sweep
+# point.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     *((f"Figure 5, M = {m:g}", f"step-{tag}", (f"{pts.ECN}.min",)) for tag, m in pts.ROWS),
     ("Figure 6", "fig6", ("flows.dctcp.count", f"{pts.ECN}.min")),

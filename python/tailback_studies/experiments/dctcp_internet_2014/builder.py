@@ -37,14 +37,15 @@ OCCUPANCY = "mean queue in BDP"
 class DctcpMeasures:
     """The measurements that one call of the experiment makes."""
 
-    # The frame of each batch, with a row for each run (`points.table`).
+    # The data frame of each batch, with a row for each run (`points.table`).
     frames: dict[str, pl.DataFrame]
-    # Recorded series (time_s, flow, quantity, value) of single runs, by batch, one for each point.
+    # Recorded series (time_s, flow, quantity, value), by batch. Each data frame is from one run of
+    # a sweep point.
     series: dict[str, list[pl.DataFrame]] = field(default_factory=dict)
     engine: str = "sim"
     version: str = ""
     quick: bool = False
-    # The frames of the simulator, if `frames` are from the kernel engine.
+    # The data frames of the simulator, if `frames` are from the kernel engine.
     simulated: dict[str, pl.DataFrame] = field(default_factory=dict)
     # Batches that the engine cannot run, with reasons.
     refused: Mapping[str, str] = field(default_factory=dict)

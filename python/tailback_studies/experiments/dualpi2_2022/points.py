@@ -72,7 +72,7 @@ class DualPi2Variant:
     # The time (in seconds) by which flows of the classic class start later than other flows.
     later: float = 0.0
     # Which TCP flows send in overload: "counted" is `Run.active`, "general" is
-    # `Run.active_by_class`, and "all" is all five.
+    # `Run.active_by_class`, and "all" is all five flows.
     active: Literal["counted", "general", "all"] = "counted"
     # Time (in ms) that is added to every base round-trip time.
     longer: float = 0.0

@@ -19,8 +19,8 @@ GROUPS: Mapping[str, tuple[TableId, ...]] = {
     "fair-queued": tuple(t for t in TABLES.values() if t.setup.mode == MODES[2]),
     "jain": tuple(t for t in TABLES.values() if t.quantity == "jain"),
 }
-# A part that the publication does not have. It switches off the mechanisms of the model one at a
-# time.
+# A part that the publication does not have. In each run of this part, one mechanism of the model is
+# switched off.
 ABLATION = "ablation"
 PARTS: tuple[str, ...] = (*GROUPS, ABLATION, *(table.part for table in TABLES.values()))
 # Number of seeds of each table cell.
