@@ -243,7 +243,7 @@ def cost(validation: Validation) -> Table:
     """Show the number of runs and their cost."""
     columns = [
         *left("group"),
-        *right("scenarios", "measured", "runs", "simulator", "kernel", "together"),
+        *right("scenarios", "measured", "runs", "simulator: CPU", "kernel: CPU", "both: CPU"),
     ]
     rows: list[list[Value]] = []
     for family in (*FAMILIES, None):
