@@ -1,5 +1,5 @@
 """Writes the pages that do not need a kernel. They are the reference, the page of each published
-experiment, docs/evidence/trust.md and the league.
+experiment, docs/evidence/trust.md, the league and the effects of mechanisms.
 
 With `--check`, it only prints which pages are outdated, and which state numbers without their
 source (see `pages.prose`)."""
@@ -23,6 +23,7 @@ from pages import (
     gallery,
     grid,
     league,
+    mechanisms,
     plots,
     prose,
     reference,
@@ -123,7 +124,8 @@ def main() -> None:
 
 def from_results() -> dict[Path, str]:
     """Return the pages that are made from stored results, by path."""
-    return {**published.pages(EVIDENCE), **trust.pages(EVIDENCE), **league.pages(EVIDENCE)}
+    made = (published, trust, league, mechanisms)
+    return {path: text for module in made for path, text in module.pages(EVIDENCE).items()}
 
 
 def check(made: Mapping[Path, str]) -> None:

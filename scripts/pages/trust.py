@@ -82,7 +82,8 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
         "values* are published numbers that nobody looked at until the set-up of the experiment "
         "was frozen. `make pages` writes this page from stored results. For every criterion, [a "
         "separate page](criteria.md) shows the median and the 90th percentile of the errors. It "
-        "also shows how much published numbers vary by chance.\n"
+        "also shows how much published numbers vary by chance. [Another page](mechanisms.md) shows "
+        "what each mechanism of the simulator changes in all experiments.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"
     yield "|---|--:|--:|--:|---|"
