@@ -195,31 +195,35 @@ def _missing(
     """
     # Runs with plugins need the `Store` class of the compiled module that contains the plugins.
     stores: dict[ModuleType, _native.Store] = {_native: folder}
-    planned: dict[str, Planned] = {}
+    wanted: dict[str, tuple[_native.Scenario, engines.Engine, int, _native.Point]] = {}
     for scenario, runner in zip(loaded, runners, strict=True):
         native = copies.native_of(scenario)
         if native not in stores:
             stores[native] = native.Store(root)
         for i, point in enumerate(scenario.points):
-            planned[point.run_id] = Planned(
+            wanted[point.run_id] = scenario, runner, i, point
+    held = _held(root, list(wanted))
+    missing = []
+    # Plan only the missing runs, because planning a run takes longer than finding it in the store.
+    for run_id, (scenario, runner, i, point) in wanted.items():
+        if run_id in held or _is_stored(folder, run_id):
+            continue
+        native = copies.native_of(scenario)
+        missing.append(
+            Planned(
                 scenario=scenario,
                 index=i,
                 runner=runner,
                 store=stores[native],
                 control=native.Control(cores=cores),
-                run_id=point.run_id,
+                run_id=run_id,
                 cost=point.cost,
                 packets=point.packets,
                 # If a run uses several cores, each core holds the whole network in memory.
                 memory=runner.memory(point) * (cores if cores > 1 and point.splits(cores) else 1),
                 label=_label(point),
             )
-    held = _held(root, list(planned))
-    missing = [
-        run
-        for run in planned.values()
-        if run.run_id not in held and not _is_stored(folder, run.run_id)
-    ]
+        )
     mine = os.getpid()
     return sorted(missing, key=lambda run: (-run.cost, zlib.crc32(f"{mine} {run.run_id}".encode())))
 

@@ -169,18 +169,20 @@ class Results:
         beside: dict[str, Run] = {}
         # Earlier versions may have stored a sweep point twice, as 20ms and as 0.02s, so keep only
         # the first entry.
-        stored: dict[tuple[points.Key, int], layout.PointRef] = {}
+        planned: dict[tuple[points.Key, int], layout.PointRef] = {}
         for point in index.points:
-            stored.setdefault((points.point_key(point), point.seed), point)
+            planned.setdefault((points.point_key(point), point.seed), point)
+        stored = set(layout.stored(root, (point.run_id for point in planned.values())))
+        folder = layout.run_path(root, "")
         runs = [
             Run(
-                *(p.params, p.labels, p.seed, p.run_id, path),
+                *(p.params, p.labels, p.seed, p.run_id, folder / p.run_id),
                 baseline=p.baseline,
                 beside=beside,
                 without=p.without,
             )
-            for p in stored.values()
-            if os.path.lexists(path := layout.run_path(root, p.run_id))
+            for p in planned.values()
+            if p.run_id in stored
         ]
         beside.update((run.run_id, run) for run in runs)
         return cls(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,7 +74,7 @@ def run(
     complaints.note_replaced_sweeps(job)
     failures: list[str] = []
     wanted = {point.run_id for point in job.points}
-    reused = sum(os.path.lexists(layout.run_path(options.out, run_id)) for run_id in wanted)
+    reused = sum(1 for _ in layout.stored(options.out, wanted))
     try:
         results = execution.run_loaded([job], [runner], options, absent)[0]
     except RunsFailed as failed:

@@ -149,8 +149,10 @@ def show(results: Results) -> None:
     """
     groups = results.groups()
     # If each run has only one link, the row of the first flow may also show the link's numbers.
+    summaries = [_of_run(run) for run in results.points]
     one_link = all(
-        len(_of_run(run)["queues"]) == 1 and _senders(_of_run(run)) for run in results.points
+        len(summary["queues"]) == 1 and (summary["flows"] or summary["traffic"])
+        for summary in summaries
     )
     console = new_console()
     tables: list[Table] = []
@@ -158,7 +160,7 @@ def show(results: Results) -> None:
     for table_layout in LAYOUTS:
         if table_layout.together and not one_link:
             continue
-        tables, hidden = _tables(results, groups, table_layout)
+        tables, hidden = _tables(results, groups, summaries, table_layout)
         if all(width_of(table) <= console.width for table in tables):
             break
     for table in tables:
@@ -212,6 +214,10 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
     for quantities, by_run in parts:
         for same in zip(*by_run, strict=False):
             for quantity in quantities:
+                values = [quantity.metric.value(part) for part in same]
+                if values[0] is not None and values.count(values[0]) == len(values):
+                    # Pooling equal values would take several times as long, and show no spread.
+                    continue
                 readings = [pooling.read(quantity.metric, part) for part in same]
                 found = pooling.over_runs(quantity.metric, readings)
                 if found.n not in (0, found.of) or has_spread(found):
@@ -259,22 +265,25 @@ def _warnings(results: Results) -> list[str]:
 
 
 def _tables(
-    results: Results, groups: Sequence[Sequence[Run]], layout: ResultsLayout
+    results: Results,
+    groups: Sequence[Sequence[Run]],
+    summaries: Sequence[Mapping[str, Any]],
+    layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
     """Return the tables of flows, links and classes, and the number of omitted rows. Links have no
     table if the rows of flows show them.
     """
     paths = list(dict.fromkeys(path for run in results.points for path in run.params))
-    flows_ = [flow for run in results.points for flow in _of_run(run)["flows"]]
+    flows_ = [flow for summary in summaries for flow in summary["flows"]]
     unfinished = any(UNFINISHED in flow for flow in flows_)
     completes = unfinished or any(flow["completion_s"] is not None for flow in flows_)
     # Few scenarios mark packets with SCE, so show this column only if some packets were marked.
-    queues = (q for r in results.points for q in _of_run(r)["queues"].values())
+    queues = (queue for summary in summaries for queue in summary["queues"].values())
     sce = any(q["sce_marks"] for q in queues)
     done = (DONE,) if completes else ()
     quantities = (*FLOW, *((SCE,) if sce else ()), *done, *_harms(results))
     of_link = (*LINK, *((SCE_OF_LINK,) if sce else ()))
-    with_jain = any(len(_of_run(run)["flows"]) > 1 for run in results.points)
+    with_jain = any(len(summary["flows"]) > 1 for summary in summaries)
 
     titles = paths if layout.full_paths else short_names(paths, {"flow", "link", "cc", "aqm"})
     requests, more = _requests(groups, paths, titles, layout)
