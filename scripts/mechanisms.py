@@ -245,6 +245,10 @@ def _hold(scenario: Scenario, on: bool) -> None:
     scenario.pop("host_jitter", None)
 
 
+def _pause(scenario: Scenario, on: bool) -> None:
+    scenario["hosts"] = "vm-shared" if on else "ideal"
+
+
 # The shaper.
 
 
@@ -284,6 +288,7 @@ MECHANISMS: tuple[Mechanism, ...] = (
     Mechanism("accecn-receiver", lambda s: bool(_accurate(s)), _has_receiver, _receive),
     Mechanism("host-jitter", _always, _jitters, _jitter),
     Mechanism("vm", _always, lambda s: s.get("hosts") == "vm", _hold),
+    Mechanism("pauses", _always, lambda s: s.get("hosts") == "vm-shared", _pause),
     Mechanism(
         "offloads",
         _always,

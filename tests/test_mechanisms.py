@@ -24,8 +24,9 @@ USED = {
     "prague-0.7": {"pam-2025-l4s"},
     "bbr-bursts": {"pam-2025-l4s"},
     "accecn-receiver": {"pam-2025-l4s"},
-    "host-jitter": {"imc-bbr-2023", "pam-2025-l4s"},
-    "vm": set(),
+    "host-jitter": {"pam-2025-l4s"},
+    "vm": {"imc-bbr-2023"},
+    "pauses": {"pam-2025-l4s"},
     "offloads": {"ccafct-2020", "imc-bbr-2023"},
     "shaper-burst": {
         *("ccafct-2020", "dualpi2-2022", "imc-bbr-2023", "l4s-tests-2020", "pam-2025-l4s"),

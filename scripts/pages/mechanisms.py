@@ -56,6 +56,9 @@ MECHANISMS: Mapping[str, Named] = {
     ),
     "host-jitter": Named("random delays in hosts (`host_jitter`)", REJECTED),
     "vm": Named('hosts that hold packets like virtual machines (`hosts = "vm"`)', REJECTED),
+    "pauses": Named(
+        'pauses of virtual machines that share processors (`hosts = "vm-shared"`)', REJECTED
+    ),
     "offloads": Named("packets of several segments (`path.offloads`)", REJECTED),
     "shaper-burst": Named(
         'burst of the shaper (`burst = "tc"`)',
@@ -262,9 +265,10 @@ def _method(data: Mapping[str, Any]) -> str:
 
 
 _TURNED = """If a set-up has no jitter, it is tried with a `host_jitter` of `100us`. A scenario
-with `hosts = "vm"` has no `host_jitter`. In pam-2025-l4s, Prague 0.6 has 24 bits of alpha, as in
-the set-up before version 0.7. Prague 0.7 does not have the options `window`, `pace` and `min_burst`
-of other set-ups, so they are left out."""
+with `hosts = "vm"` has no `host_jitter`. A scenario has one kind of hosts, so with pauses, packets
+do not wait for other reasons. In pam-2025-l4s, Prague 0.6 has 24 bits of alpha, as in the set-up
+before version 0.7. Prague 0.7 does not have the options `window`, `pace` and `min_burst` of other
+set-ups, so they are left out."""
 
 
 def _idle(data: Mapping[str, Any]) -> Table:
