@@ -209,9 +209,11 @@ def _having(group: Iterable[Case], effect: str) -> list[Case]:
     return [case for case in group if case.effect == effect]
 
 
-_SET_UPS = """The set-ups follow the publications. They were not changed because of these numbers.
-So a set-up may use a mechanism that makes results worse, or not use one that would make them
-better."""
+_SET_UPS = """The set-ups follow the publications. So a set-up may use a mechanism that makes
+results worse, or not use one that would make them better. Two set-ups were changed after we had
+seen such numbers. The publication of imc-bbr-2023 states virtual machines, so its hosts are now
+`vm`. The hosts of pam-2025-l4s pause, because without pauses the results differ in many ways from
+those of its virtual machines."""
 
 _COLUMNS = """Each row compares an experiment with and without a mechanism. *Better* counts the
 comparisons whose errors are smaller with the mechanism, and *worse* those whose errors are larger,
