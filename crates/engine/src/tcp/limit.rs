@@ -13,7 +13,9 @@ impl Sender {
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
-        if limit != self.account.limit {
+        debug_assert_eq!(self.noted_limit, self.account.limit);
+        if limit != self.noted_limit {
+            self.noted_limit = limit;
             self.account.turn(limit, self.conn.now.ns());
         }
     }
