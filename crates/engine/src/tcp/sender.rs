@@ -214,6 +214,12 @@ impl Sender {
         fetch::all(&*self.cc);
     }
 
+    /// Prefetches the counter of an RTT. The next ACK will probably measure this RTT.
+    #[inline]
+    pub fn fetch_rtt(&self, rtt: Time) {
+        self.stats.rtt.fetch(rtt.ns());
+    }
+
     /// Takes over the account of an earlier connection, which gets this connection's account.
     pub fn take_account(&mut self, earlier: &mut Sender) {
         std::mem::swap(&mut self.account, &mut earlier.account);
