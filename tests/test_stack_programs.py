@@ -352,9 +352,9 @@ def test_without_the_stack_the_error_says_what_to_build(tmp_path: Path) -> None:
     assert "add --with stacks/quinn" in done.stderr
     assert not (tmp_path / "out").exists()
     listed = command("list", "programs").stdout
-    assert re.search(r"(?m)^quinn +sim \(--with stacks/quinn\), kernel +A download", listed)
-    assert re.search(r"(?m)^smoltcp +sim \(--with stacks/smoltcp\) +An upload", listed)
-    assert re.search(r"(?m)^str0m +sim \(--with stacks/str0m\) +Video over WebRTC", listed)
+    assert re.search(r"(?m)^quinn +sim \(--with stacks/quinn\), kernel +Downloads data", listed)
+    assert re.search(r"(?m)^smoltcp +sim \(--with stacks/smoltcp\) +Uploads data", listed)
+    assert re.search(r"(?m)^str0m +sim \(--with stacks/str0m\) +Sends video", listed)
     assert re.search(r"(?m)^ping +kernel ", listed)
 
 

@@ -60,7 +60,7 @@ static OPTIONS: &[Opt] = &[
 /// The registry entry.
 pub static ENTRY: Entry<Build> = Entry {
     name: "quinn",
-    doc: "A download over QUIC by quinn.",
+    doc: "Downloads data over QUIC. Client and server are quinn-proto.",
     follows: "quinn-proto 0.11.19",
     options: OPTIONS,
     kernel: Kernel::None,

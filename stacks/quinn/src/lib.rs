@@ -1,6 +1,6 @@
 //! Unmodified quinn-proto provides the endpoints of a connection in tailback's simulator. A client
-//! at the receiver's side downloads over one stream from a server at the sender's side. The program
-//! `quinn` of the kernel engine has the same roles.
+//! at the receiver's side downloads over one stream from a server at the sender's side. So do the
+//! client and the server of the program `quinn` on the kernel engine.
 //!
 //! ```
 //! use tailback_quinn::{Options, client, server};

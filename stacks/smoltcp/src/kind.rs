@@ -57,7 +57,7 @@ static OPTIONS: &[Opt] = &[
 /// The registry entry.
 pub static ENTRY: Entry<Build> = Entry {
     name: "smoltcp",
-    doc: "An upload over TCP by smoltcp.",
+    doc: "Uploads data over TCP. Sender and receiver are smoltcp.",
     follows: "smoltcp 0.14.0",
     options: OPTIONS,
     kernel: Kernel::None,

@@ -57,7 +57,7 @@ static OPTIONS: &[Opt] = &[
 /// The registry entry.
 pub static ENTRY: Entry<Build> = Entry {
     name: "str0m",
-    doc: "Video over WebRTC by str0m.",
+    doc: "Sends video over WebRTC. Sender and receiver are str0m.",
     follows: "str0m 0.25.0",
     options: OPTIONS,
     kernel: Kernel::None,

@@ -39,7 +39,7 @@ const MOST: u64 = 500_000_000;
 /// The registry entry of `interop`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
-    doc: "Runs two endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. Set `root` in `sender` and in `receiver` to the unpacked container image of its endpoint. The command `run` defaults to /run_endpoint.sh.",
+    doc: "Runs two endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. In the tables `sender` and `receiver`, set `root` to the folder with the unpacked container image of that endpoint. The command `run` defaults to /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {

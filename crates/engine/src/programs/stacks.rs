@@ -47,17 +47,17 @@ pub struct Adapter {
 pub const ADAPTERS: &[Adapter] = &[
     Adapter {
         kind: "quinn",
-        doc: "A download over QUIC by quinn.",
+        doc: "Downloads data over QUIC. Client and server are quinn-proto.",
         folder: "stacks/quinn",
     },
     Adapter {
         kind: "smoltcp",
-        doc: "An upload over TCP by smoltcp.",
+        doc: "Uploads data over TCP. Sender and receiver are smoltcp.",
         folder: "stacks/smoltcp",
     },
     Adapter {
         kind: "str0m",
-        doc: "Video over WebRTC by str0m.",
+        doc: "Sends video over WebRTC. Sender and receiver are str0m.",
         folder: "stacks/str0m",
     },
 ];
