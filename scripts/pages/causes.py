@@ -95,7 +95,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
             "fills this window with short packets that repeat lost data. In a qlog, many packets "
-            "are much shorter than a full datagram, and many are probes."
+            "are short, and many are probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
