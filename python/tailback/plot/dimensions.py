@@ -58,8 +58,8 @@ class Dimension:
         return text if self.numbers is None else f"{self.number(text):.12g}"
 
     def text_of(self, word: str) -> str | None:
-        """Return the text of a value that the user spelled this way, or None if there is no such
-        value."""
+        """Return the text of the value that the user spelled as `word`, or None if no value
+        matches."""
         return next((t for t in self.texts if word == t or word in self.raw.get(t, ())), None)
 
 

@@ -579,7 +579,7 @@ def _short(label: str) -> str:
     """Return a swept value as the table shows it. Inline tables are shortened, as in figures."""
     if not label.startswith("{"):
         return label
-    # Most commands need no module of `plot`, which would make their start slower.
+    # Imported here, because most commands do not need `plot`, and the import slows their start.
     from tailback.plot import words
 
     return words.value(label)
