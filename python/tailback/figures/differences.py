@@ -28,8 +28,8 @@ def differences(
     x_title: str,
     width: int = WIDTH,
 ) -> Chart:
-    """Draw a dot with its interval, in a row for each variant and each place. A place is for
-    example a flow or link at a sweep point.
+    """Draw a dot with its interval, in a row for each variant and each place. A place is,
+    for example, a flow or a link at one sweep point.
 
     `frame` has the columns place (as in `order`), variant (as in `variants`), value, low, high
     (null without an interval), flagged, and says (text to the right of the dot). The first colour

@@ -37,8 +37,8 @@ def kernel() -> None:
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Build Debian's linux-source package of this release (5.10, 6.1, 6.12 or newest). "
-    "The guest kernel in use does not change.",
+    help="Build the kernel from Debian's linux-source package of this release (5.10, 6.1, "
+    "6.12 or newest). The guest kernel in use does not change.",
 )
 @click.option(
     "--with-patch",

@@ -116,7 +116,7 @@ def _log_note(case: Case, program: ProgramSubject, seen: Seen) -> str:
 
 
 def scenario_text(case: Case, program: ProgramSubject) -> str:
-    """Return the scenario of a case with the program instead of the flow, and with packets recorded
+    """Return the scenario of a case, with the flow replaced by the program, and packets recorded
     in short intervals."""
     blocks = case.file.read_text(encoding="utf-8").split("\n\n")
     kept = [block for block in blocks if not block.startswith("[record]")]
