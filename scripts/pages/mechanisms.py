@@ -213,7 +213,8 @@ _SET_UPS = """The set-ups follow the publications. So a set-up may use a mechani
 results worse, or not use one that would make them better. Two set-ups were changed after we had
 seen such numbers. The publication of imc-bbr-2023 states virtual machines, so its hosts are now
 `vm`. The hosts of pam-2025-l4s pause, because without pauses the results differ in many ways from
-those of its virtual machines."""
+those of its virtual machines. How often they pause is calibrated with the sum of both rates in the
+same rows, so the row about pauses in pam-2025-l4s is no independent test."""
 
 _COLUMNS = """Each row compares an experiment with and without a mechanism. *Better* counts the
 comparisons whose errors are smaller with the mechanism, and *worse* those whose errors are larger,

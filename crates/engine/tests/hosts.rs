@@ -264,6 +264,62 @@ fn everything_in_a_host_pauses_at_the_same_times() {
     }
 }
 
+/// A host with a name pauses at the same times on both of its paths, and as sender or receiver.
+#[test]
+fn a_named_host_has_one_schedule_of_pauses() {
+    let late = |names: [[&str; 2]; 2]| -> [Vec<usize>; 2] {
+        let rtts = [RTT, RTT];
+        let mut p = sources("vm-shared", &rtts, Time::from_ms(1), Time::from_secs(100));
+        for (source, pair) in p.traffic.iter_mut().zip(names) {
+            source.hosts = Some(pair.map(str::to_owned));
+        }
+        let seen = arrivals(&p, 1);
+        [0, 1].map(|flow| {
+            let own = seen.iter().filter(|packet| packet.0 == flow);
+            let waits = own
+                .enumerate()
+                .map(|(i, (_, at))| (i, at.ns() - RTT.ns() / 2));
+            let waits = waits.filter(|(i, at)| at - *i as u64 * 1_000_000 > 1_000_000);
+            waits.map(|(i, _)| i).collect()
+        })
+    };
+    let [a, b] = late([["s", "x"], ["s", "y"]]);
+    assert!(a.len() > 200 && a == b);
+    let [c, d] = late([["s", "x"], ["x", "s"]]);
+    assert!(c == a && d != c, "the host x has pauses of its own");
+    let [_, e] = late([["y", "s"], ["x", "y"]]);
+    assert_eq!(d, e, "x pauses as a sender as it does beside other hosts");
+}
+
+/// Pauses of both hosts delay packets, so the mean RTT grows by the mean waits of both hosts. No
+/// packet is lost or retransmitted.
+#[test]
+fn a_flow_sees_the_pauses_of_both_hosts() {
+    let pausing = kind("vm-shared").pauses.as_ref().expect("hosts pause");
+    let [min, max] = pausing.length.map(|time| time.ns() as f64);
+    let rtt = |hosts| {
+        let mut f = flow("f", "reno", RTT, &[]);
+        f.tcp.rwnd = Bytes(2 * 1448);
+        let mut p = plan(
+            Time::from_secs(4_000),
+            vec![link(FAST, "fifo", &[])],
+            vec![f],
+        );
+        p.hosts = kind(hosts);
+        let outcome = run(network(&p));
+        assert_eq!(outcome.flows[0].retransmits, 0);
+        outcome.flows[0].rtt.mean().expect("samples")
+    };
+    let more = rtt("vm-shared") - rtt("ideal");
+    // A packet meets a pause with probability mean / period, and then waits for half of a pause, or
+    // longer if the pause is longer: E[length^2] / 2 / period for each host.
+    let square = (max.powi(3) - min.powi(3)) / (3.0 * (max - min));
+    let period = pausing.gap.ns() as f64 + (min + max) / 2.0;
+    let expected = 2.0 * square / 2.0 / period;
+    // About 4000 pauses are met by at most one packet in three, so the error is some percent.
+    assert!((more / expected - 1.0).abs() < 0.2, "{more} {expected}");
+}
+
 /// Ideal hosts send packets at the times at which the source makes them.
 #[test]
 fn ideal_hosts_do_not_wait() {

@@ -239,7 +239,7 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
         if not any(point.splits(cores) for point in scenario.points):
             warnings.warn(
                 f"the network is not cut into {cores} parts, and runs on one core: parts need "
-                "links with a delay between them, and about equal rates in each part",
+                "links with a delay between them, about equal rates in each part, and ideal hosts",
                 ScenarioWarning,
                 stacklevel=3,
             )

@@ -96,7 +96,7 @@ def _scenario() -> Iterator[str]:
 HOSTS = """\
 ### Kinds of hosts
 
-The key `hosts` selects one of these kinds. The wait begins with the first packet that a host holds.
+The key `hosts` selects one of these kinds. A wait begins with the first packet that a host holds.
 The sender's and the receiver's host draw their waits independently. Flows and sources share a host
 if they use the same pair of hosts. They do so if they give the same names in the key `hosts`.
 Without names, they do so if they have the same round-trip time, the same route, and the same
@@ -104,9 +104,9 @@ settings of the host's TCP. Packets wait only before they leave a host. Links an
 hold packets.
 
 A host of the kind `vm-shared` pauses. Pauses begin at random times, whether or not packets are
-there. The packets that would leave during a pause leave together at its end. Both hosts of a pair
-pause independently of each other. With `host_jitter`, each flow still has a jitter of its own, but
-all flows of an entry pause together.
+there. The packets that would leave during a pause leave together at its end, in order within each
+flow. Both hosts of a pair pause independently of each other. With `host_jitter`, each flow still
+has a jitter of its own, but all flows of an entry pause together.
 """
 
 
@@ -127,8 +127,8 @@ def _pauses(kind: Mapping[str, Any]) -> str:
         return "none"
     least, most, gap = (pauses[key] / 1000 for key in ("least_us", "most_us", "gap_us"))
     return (
-        f"{least:g} to {most:g} ms, uniformly distributed; {gap / 1000:g} s from one pause to the "
-        "next on average, exponentially distributed"
+        f"{least:g} to {most:g} ms, uniformly distributed; {gap / 1000:g} s from the end of "
+        "a pause to the next pause on average, exponentially distributed"
     )
 
 

@@ -11,8 +11,8 @@
 //! | kernel | the device of the host has a netem with `slot` |
 //!
 //! Hosts of some kinds pause instead: at random times, which do not depend on packets, a host sends
-//! nothing for a while. Packets that are ready during the pause leave together at its end
-//! (`network::pauses`). Only the simulator supports pauses.
+//! nothing for a while. Packets that are ready during the pause leave together at its end, in order
+//! within each flow (`network::pauses`). Only the simulator supports pauses.
 //!
 //! The wait is part of a packet's way out of a host. A packet that arrives does not wait, because
 //! every packet that it prompts waits. Routers and links do not wait either.

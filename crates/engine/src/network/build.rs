@@ -259,39 +259,46 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     };
     let mut waiting = Waiting::of(plan, seed);
     let pausing = PausingHosts::of(plan, seed);
-    let mut accesses = |number: usize, rtt: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
-        let half = Time(rtt.ns() / 2);
-        let delays = [half, rtt - half];
-        if let Some(waiting) = &mut waiting {
-            return waiting.pipes_of(number, delays, name, pipes);
-        }
-        [Side::Sender, Side::Receiver].map(|side| {
-            let delay = delays[side as usize];
-            let pauses = pausing
-                .as_ref()
-                .map(|hosts| hosts.pauses(number, side, name));
-            if plan.host_jitter == Time::ZERO && pauses.is_none() {
-                return pipes.constant(delay);
+    let mut accesses =
+        |number: usize, rtt: Time, jitter: Time, name: &dyn Fn() -> String, pipes: &mut Pipes| {
+            let half = Time(rtt.ns() / 2);
+            let delays = [half, rtt - half];
+            if let Some(waiting) = &mut waiting {
+                return waiting.pipes_of(number, delays, name, pipes);
             }
-            // With jitter, only packets of the same host stay in order. So flows with jitter cannot
-            // share a pipe.
-            let purpose = ["sender jitter", "receiver jitter"][side as usize];
-            let jitter = (plan.host_jitter > Time::ZERO)
-                .then(|| (plan.host_jitter, Stream::new(seed, &name(), purpose)));
-            let more = More {
-                jitter,
-                pauses,
-                ..More::default()
-            };
-            pipes.own(delay, more)
-        })
-    };
+            [Side::Sender, Side::Receiver].map(|side| {
+                let delay = delays[side as usize];
+                let pauses = pausing
+                    .as_ref()
+                    .map(|hosts| hosts.pauses(number, side, name));
+                if jitter == Time::ZERO && pauses.is_none() {
+                    return pipes.constant(delay);
+                }
+                // With jitter, only packets of the same host stay in order. So flows with jitter cannot
+                // share a pipe.
+                let purpose = ["sender jitter", "receiver jitter"][side as usize];
+                let jitter =
+                    (jitter > Time::ZERO).then(|| (jitter, Stream::new(seed, &name(), purpose)));
+                let more = More {
+                    jitter,
+                    pauses,
+                    ..More::default()
+                };
+                pipes.own(delay, more)
+            })
+        };
     for member in plan.each_flow() {
         let flow = member.of;
         paths.push(Path {
             route: shared(&flow.route),
             back: shared(&flow.back),
-            pipes: accesses(paths.len(), flow.rtt, &|| member.name(), pipes),
+            pipes: accesses(
+                paths.len(),
+                flow.rtt,
+                plan.host_jitter,
+                &|| member.name(),
+                pipes,
+            ),
         });
     }
     for member in plan.each_source() {
@@ -300,7 +307,14 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         let back = source.back();
         let own = match back {
             _ if !plan.hosts.is_ideal() => {
-                accesses(paths.len(), source.rtt, &|| member.name(), pipes)
+                // `host_jitter` does not delay the packets of sources.
+                accesses(
+                    paths.len(),
+                    source.rtt,
+                    Time::ZERO,
+                    &|| member.name(),
+                    pipes,
+                )
             }
             Some(_) => [half, source.rtt - half].map(|delay| pipes.constant(delay)),
             None => [pipes.constant(half); 2],
@@ -316,7 +330,13 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
         paths.push(Path {
             route: shared(&program.route),
             back: shared(&program.back),
-            pipes: accesses(paths.len(), program.rtt, &|| member.name(), pipes),
+            pipes: accesses(
+                paths.len(),
+                program.rtt,
+                plan.host_jitter,
+                &|| member.name(),
+                pipes,
+            ),
         });
     }
     paths
@@ -388,35 +408,47 @@ enum Side {
 struct PausingHosts {
     pausing: &'static Pausing,
     seed: u64,
-    /// The name of the pair of hosts of each flow, followed by the name of each source's pair. Each
-    /// program has a pair of its own.
-    names: Vec<Arc<str>>,
+    /// The sender's and the receiver's host of each flow, followed by those of each source. A host
+    /// is the name and the purpose of its random stream. Each program has hosts of its own.
+    hosts: Vec<[(Arc<str>, &'static str); 2]>,
 }
+
+const OF_SIDES: [&str; 2] = ["sender pauses", "receiver pauses"];
 
 impl PausingHosts {
     /// Returns `None` if hosts do not pause.
     fn of(plan: &Plan, seed: u64) -> Option<PausingHosts> {
         let pausing = plan.hosts.pauses.as_ref()?;
-        let of = plan.hosts_without_jitter().1;
+        let (pairs, of) = plan.hosts_without_jitter();
         let members = plan.each_flow().map(|flow| flow.name());
         let members = members.chain(plan.each_source().map(|source| source.name()));
+        // Hosts without names get the name of the first flow or source that uses them.
         let mut firsts: BTreeMap<usize, Arc<str>> = BTreeMap::new();
-        let names = of.iter().zip(members);
-        let names = names.map(|(pair, name)| firsts.entry(*pair).or_insert(name.into()).clone());
+        let hosts = of.iter().zip(members).map(|(&pair, member)| {
+            let first = firsts.entry(pair).or_insert(member.into());
+            match &pairs[pair].names {
+                Some(names) => names
+                    .each_ref()
+                    .map(|name| (name.as_str().into(), "pauses")),
+                None => OF_SIDES.map(|side| (first.clone(), side)),
+            }
+        });
         Some(PausingHosts {
             pausing,
             seed,
-            names: names.collect(),
+            hosts: hosts.collect(),
         })
     }
 
     /// Returns the pauses of a host. `number` is an index over all flows, then all sources, then all
     /// programs, and `name` is the name of the program.
     fn pauses(&self, number: usize, side: Side, name: &dyn Fn() -> String) -> Pauses {
-        let purpose = ["sender pauses", "receiver pauses"][side as usize];
-        let stream = match self.names.get(number) {
-            Some(name) => Stream::new(self.seed, name, purpose),
-            None => Stream::new(self.seed, &name(), purpose),
+        let stream = match self.hosts.get(number) {
+            Some(hosts) => {
+                let (name, purpose) = &hosts[side as usize];
+                Stream::new(self.seed, name, purpose)
+            }
+            None => Stream::new(self.seed, &name(), OF_SIDES[side as usize]),
         };
         Pauses::new(self.pausing, stream)
     }

@@ -27,7 +27,7 @@ impl Pauses {
     }
 
     /// Returns when a packet leaves that is ready at `at`. Later calls must not have earlier times.
-    pub fn end(&mut self, at: Time) -> Time {
+    pub fn leaves(&mut self, at: Time) -> Time {
         while self.end <= at {
             self.draw();
         }
@@ -39,7 +39,7 @@ impl Pauses {
         let gap = self.stream.exponential() * self.pausing.gap.ns() as f64;
         let span = most.since(least).ns();
         self.begin = self.end + Time(gap as u64);
-        // A pause is at least as long as the shortest one, so the loop of `end` comes to its end.
+        // A pause is at least as long as the shortest one, so the loop of `leaves` ends.
         self.end = self.begin + least + Time(self.stream.below(span + 1));
     }
 }

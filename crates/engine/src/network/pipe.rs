@@ -79,7 +79,7 @@ impl More {
     #[inline(never)]
     pub fn leaves(&mut self, mut stamp: Time, len: u16, last: Option<Time>) -> Time {
         if let Some(pauses) = &mut self.pauses {
-            stamp = pauses.end(stamp);
+            stamp = pauses.leaves(stamp);
         }
         if let Some((most, stream)) = &mut self.jitter {
             stamp += Time(stream.below(most.ns() + 1));

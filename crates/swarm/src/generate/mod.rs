@@ -177,10 +177,12 @@ impl Maker {
             let events = self.events(root.contains_key("bottleneck"));
             root.insert("events".to_owned(), events);
         }
-        // Hosts that hold packets exclude a host jitter.
-        if !root.contains_key("host_jitter") && self.draw.chance(0.05) {
+        if self.draw.chance(0.05) {
             let kind = *self.draw.pick(hosts::NAMES);
-            root.insert("hosts".to_owned(), Value::String(kind.to_owned()));
+            // Hosts that hold packets because of waits exclude a host jitter.
+            if kind != "vm" || !root.contains_key("host_jitter") {
+                root.insert("hosts".to_owned(), Value::String(kind.to_owned()));
+            }
         }
         root
     }

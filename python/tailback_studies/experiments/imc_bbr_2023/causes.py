@@ -125,7 +125,7 @@ CHANGED: tuple[tuple[str, str, str, str], ...] = (
         "virtual machines: BBR 0.18 / 1.1 % and 0.17 / 0.67 %; BBRv2 0.3 / 1.7 % and 0.25 / "
         "0.71 %; CUBIC 0.09 / 0.94 % and 0.19 / 2.2 %",
         "the publication states virtual machines. Their delays are from sources, and were in "
-        "tailback before they were tried here",
+        "tailback before they were tried here. The change was made after the results were seen",
     ),
 )
 

@@ -88,7 +88,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "inferred: virtual machines that share processors. The lengths follow from Linux's "
         "scheduler. The mean gap is calibrated: without pauses, the sum of both rates exceeds the "
         "published sum by 0.34 Mbit/s on average, and with a gap of 1 s it is 0.32 Mbit/s too "
-        "small. How the sides share the link, and their srtt, were not used",
+        "small. How the sides share the link, and their srtt, do not determine the gap, but we saw "
+        "them. The rows of the calibration are also the rows that are judged",
     ),
     ("rate", "payload delivered from a flow's start to the end", "stated: iperf3's sum_received"),
     (
@@ -172,7 +173,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "DualPI2 beside BBR and BBRv3 at 10 ms",
         "DCTCP beside BBR in the same queue, on both engines",
         "DCTCP gets less if BBR sends bursts than if it sends single segments",
-        "explained by pauses of hosts: errors of rates beside BBR fall from 5.7 / 5.9 to 0.5 / "
+        "agrees with pauses of hosts: errors of rates beside BBR fall from 5.7 / 5.9 to 0.5 / "
         "0.7 % of the link's rate, and beside BBRv3 without ECN from 10.5 / 11.9 to 1.4 / 2.3 %",
     ),
     (
@@ -180,7 +181,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "the order of the starts (4 seeds)",
         "Prague gets much less if BBRv3 starts a little earlier than if Prague does; BBRv3 then "
         "needs most of the run to reach its share",
-        "explained by pauses of hosts: errors of rates fall from 6.7 / 7.3 to 1.2 / 1.7 %",
+        "agrees with pauses of hosts: errors of rates fall from 6.7 / 7.3 to 1.2 / 1.7 %",
     ),
     (
         "CoDel with ECN at 2 ms",
@@ -188,7 +189,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "to 1 ms, 0.3 ms more RTT (6 seeds each); hosts that hold packets (2 seeds)",
         "DCTCP gets about as much on Linux as in the simulator; at 4 and 8 BDP beside BBRv3 with "
         "ECN, Prague gets 17 to 28 Mbit/s in every run (published: 55 to 67)",
-        "explained by pauses of hosts: Prague gets 56 and 60 Mbit/s at 4 and 8 BDP",
+        "agrees with pauses of hosts: Prague gets 56 and 60 Mbit/s at 4 and 8 BDP",
     ),
     (
         "FIFO, 10 flows a side",
@@ -222,13 +223,13 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "BBRv3's smallest RTT expires behind a standing queue and grows from 2 to 7 ms. BBRv3's "
         "window then grows from about 12 to 70 segments. If the smallest RTT does not expire, "
         "Prague gets 74 Mbit/s instead of 57 (published: 80 to 81)",
-        "partly explained by pauses of hosts, after which BBRv3 measures a small RTT again: Prague "
+        "agrees in part with pauses of hosts, after which BBRv3 measures a small RTT again: Prague "
         "gets 68 to 69 Mbit/s",
     ),
     (
         "hosts that hold packets as virtual machines do",
-        '`hosts = "vm"` instead of the host jitter, all published rows (2 seeds). Its delays were '
-        "chosen from sources before the first run",
+        'without pauses: `hosts = "vm"` instead of the host jitter, all published rows (2 seeds). '
+        "Its delays were chosen from sources before the first run",
         "errors of rates, median / 90th percentile: 1.1 / 7.2 % of the link's rate instead of "
         "1.0 / 6.6; of srtt: 2.4 / 12.9 % instead of 2.5 / 12.0. DualPI2 agrees better (rates 1.9 "
         "/ 4.5 instead of 1.9 / 5.8); FIFO, step queue and FQ agree worse. The same side as in the "
@@ -254,12 +255,13 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "queue stays above the target, CoDel's count grows to 10,000, and the marks slow Prague "
         "down. Without RTT scaling, Prague gets 50 Mbit/s; in others it gets at most 23 "
         "(published: 67). On 107 rows, errors of rates then grow from 2.7 / 11.7 to 7.3 / 20.0 %",
-        "explained by pauses of hosts: they empty the queue now and then, so CoDel's count stays "
+        "agrees with pauses of hosts: they empty the queue now and then, so CoDel's count stays "
         "small",
     ),
     (
         "delay of the virtual machines",
-        "0.1 ms more RTT, the smallest delay in the set-up's range, all published rows (2 seeds)",
+        "without pauses: 0.1 ms more RTT, the smallest delay in the set-up's range, all published "
+        "rows (2 seeds)",
         "errors of rates: 0.93 / 6.7 % of the link's rate instead of 0.93 / 6.6, mean 2.4 instead "
         "of 2.5; of srtt: 1.9 / 9.5 % instead of 2.3 / 10.3. At 2 ms: rates 2.0 / 7.9 instead of "
         "2.3 / 8.6, srtt 5.9 / 14.3 instead of 4.7 / 27.9. Below a smallest RTT of 2.048 ms, BBRv3 "
@@ -282,7 +284,7 @@ QUESTIONS: tuple[tuple[str, str, str, str], ...] = (
         "after the correction of CoDel, errors of srtt in FQ-CoDel are 3.2 / 21.8 % instead of "
         "5.8 / 23.5. At 10 ms they are 2.7 / 11.8 %. At 2 ms with 4 or 8 BDP, the srtt of Prague "
         "is 4.1 to 4.3 ms (published: 6.1 to 7.5)",
-        "explained by pauses of hosts: with them, the srtt of Prague is 6.2 to 7.3 ms at 2 ms "
+        "agrees with pauses of hosts: with them, the srtt of Prague is 6.2 to 7.3 ms at 2 ms "
         "with 4 or 8 BDP",
     ),
 )
