@@ -313,7 +313,7 @@ fn a_flow_sees_the_pauses_of_both_hosts() {
     let more = rtt("vm-shared") - rtt("ideal");
     // A packet meets a pause with probability mean / period, and then waits for half of a pause, or
     // longer if the pause is longer: E[length^2] / 2 / period for each host.
-    let square = (max.powi(3) - min.powi(3)) / (3.0 * (max - min));
+    let square = (min * min + min * max + max * max) / 3.0;
     let period = pausing.gap.ns() as f64 + (min + max) / 2.0;
     let expected = 2.0 * square / 2.0 / period;
     // About 4000 pauses are met by at most one packet in three, so the error is some percent.
