@@ -100,22 +100,6 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Returns whether the ring has room for another element.
-    #[inline]
-    pub fn has_room(&self) -> bool {
-        self.len < self.slots.len()
-    }
-
-    /// Appends an element. The ring must have room for it ([`Ring::has_room`]). Unlike in
-    /// [`Ring::push_back`], no other function gets the element, so the compiler can write its fields
-    /// from registers.
-    #[inline(always)]
-    pub fn push_into_room(&mut self, element: T) {
-        let at = self.head.wrapping_add(self.len) & (self.slots.len() - 1);
-        self.slots[at] = element;
-        self.len += 1;
-    }
-
     /// Doubles a full ring and appends an element. In the new ring, the oldest element is at index
     /// 0.
     #[cold]

@@ -17,8 +17,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fetch;
-
 const SUB: usize = 1024;
 const SUB_BITS: u32 = 10;
 const BLOCKS: usize = 55;
@@ -221,17 +219,6 @@ impl Histogram {
             }
         } else {
             self.add(block, slot, 1);
-        }
-    }
-
-    /// Prefetches the bucket of a value, if the value is in a near row and its page exists.
-    #[inline]
-    pub fn fetch(&self, value: u64) {
-        let (block, slot) = slot(value);
-        let row = usize::from(block == usize::from(self.blocks[1]));
-        let page = usize::from(self.near[row][slot / PAGE % PARTS]);
-        if let Some(page) = self.pages.get(page) {
-            fetch::line(page);
         }
     }
 

@@ -24,7 +24,7 @@
 //!   pause is processed at once. What they prompt waits until the end of the pause, and then leaves
 //!   as one burst. The RTT that TCP measures includes the pauses of both hosts.
 //! - A neighbour that blocks, or that the host preempts when it wakes up, would end its slice earlier.
-//! - Pauses are independent of what the host does.
+//! - Whether a host is busy has no effect on its pauses.
 
 use super::{HostKind, Pausing};
 use crate::units::Time;

@@ -6,8 +6,8 @@
 //! is handled.
 //!
 //! With at most [`MANY`] connections, parts of this data are in the caches. The network then omits
-//! the third prefetch for packets in queues, and prefetches for data packets in pipes, because they
-//! would cost more than they save. With at most [`SOME`] connections, the network does not prefetch.
+//! the third prefetch, and prefetches for data packets in pipes, because they would cost more than
+//! they save. With at most [`SOME`] connections, the network does not prefetch.
 
 use tailback_record::fetch;
 
@@ -25,9 +25,9 @@ const SOME: usize = 512;
 /// A prefetch is issued this many packets before the packet is handled. There are three prefetches
 /// for each packet.
 pub const PLACES: [usize; 3] = [12, 8, 4];
-/// How many packets before its turn each prefetch is issued, for packets in a pipe and at most
-/// [`MANY`] connections.
-const FEWER_PLACES: [usize; 3] = [6, 3, 1];
+/// How many packets before its turn each of the two prefetches is issued, for packets in a pipe and
+/// at most [`MANY`] connections.
+const FEWER_PLACES: [usize; 2] = [6, 3];
 
 impl Network {
     /// Prefetches for packets in a pipe. `packet` is the packet that leaves the pipe now.
@@ -47,12 +47,8 @@ impl Network {
             if let Some(coming) = packets.ahead(PLACES) {
                 self.look(coming, 0);
             }
-        } else if let Some([far, near, next]) = packets.ahead(FEWER_PLACES) {
+        } else if let Some([far, near]) = packets.ahead(FEWER_PLACES) {
             self.look_at_end(far, near, 0);
-            if let Some(connection) = &self.ends[next.flow as usize].connection {
-                connection.sender.fetch();
-                connection.sender.fetch_rtt(next.stamp.since(next.sent));
-            }
         }
     }
 

@@ -15,7 +15,7 @@ use super::endpoints::{Endpoints, Entry as ProgramEntry};
 use super::events::Ids;
 use super::impaired::Impaired;
 use super::memory::Memory;
-use super::pauses::Pauses;
+use super::pauses::PausingHosts;
 use super::pipe::{More, Pipe};
 use super::sampling::Flow;
 use super::slots::Slots;
@@ -25,7 +25,6 @@ use crate::aqm::{self, QueueContext, Sink};
 use crate::calendar::Calendar;
 use crate::cc;
 use crate::crates;
-use crate::hosts::Pausing;
 use crate::link::Link;
 use crate::plan::{
     Algorithm, FlowPlan, LinkPlan, Member, Plan, ProgramPlan, SeriesMode, SlotsPlan, TrafficPlan,
@@ -244,6 +243,9 @@ impl Pipes {
     }
 }
 
+/// The random streams for the jitter of the sender's and the receiver's host.
+const OF_SIDES: [&str; 2] = ["sender jitter", "receiver jitter"];
+
 fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
     let mut paths =
         Vec::with_capacity(plan.flow_count() + plan.source_count() + plan.program_count());
@@ -266,25 +268,22 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
             if let Some(waiting) = &mut waiting {
                 return waiting.pipes_of(number, delays, name, pipes);
             }
-            [Side::Sender, Side::Receiver].map(|side| {
-                let delay = delays[side as usize];
+            [0, 1].map(|side| {
                 let pauses = pausing
                     .as_ref()
                     .map(|hosts| hosts.pauses(number, side, name));
                 if jitter == Time::ZERO && pauses.is_none() {
-                    return pipes.constant(delay);
+                    return pipes.constant(delays[side]);
                 }
-                // With jitter, only packets of the same host stay in order. So flows with jitter cannot
-                // share a pipe.
-                let purpose = ["sender jitter", "receiver jitter"][side as usize];
-                let jitter =
-                    (jitter > Time::ZERO).then(|| (jitter, Stream::new(seed, &name(), purpose)));
+                // With jitter, only packets of the same host stay in order. So flows with jitter
+                // cannot share a pipe.
+                let stream = || Stream::new(seed, &name(), OF_SIDES[side]);
                 let more = More {
-                    jitter,
+                    jitter: (jitter > Time::ZERO).then(|| (jitter, stream())),
                     pauses,
                     ..More::default()
                 };
-                pipes.own(delay, more)
+                pipes.own(delays[side], more)
             })
         };
     for member in plan.each_flow() {
@@ -393,64 +392,6 @@ impl Waiting {
             self.made.insert(pair, made);
         }
         made
-    }
-}
-
-/// The end of a path at which a host is.
-#[derive(Clone, Copy)]
-enum Side {
-    Sender,
-    Receiver,
-}
-
-/// Hosts that pause. All flows and sources of a host pause at the same times. Each has a pipe of its
-/// own, and each pipe draws the same pauses from a random stream of the host.
-struct PausingHosts {
-    pausing: &'static Pausing,
-    seed: u64,
-    /// The sender's and the receiver's host of each flow, followed by those of each source. A host
-    /// is the name and the purpose of its random stream. Each program has hosts of its own.
-    hosts: Vec<[(Arc<str>, &'static str); 2]>,
-}
-
-const OF_SIDES: [&str; 2] = ["sender pauses", "receiver pauses"];
-
-impl PausingHosts {
-    /// Returns `None` if hosts do not pause.
-    fn of(plan: &Plan, seed: u64) -> Option<PausingHosts> {
-        let pausing = plan.hosts.pauses.as_ref()?;
-        let (pairs, of) = plan.hosts_without_jitter();
-        let members = plan.each_flow().map(|flow| flow.name());
-        let members = members.chain(plan.each_source().map(|source| source.name()));
-        // Hosts without names get the name of the first flow or source that uses them.
-        let mut firsts: BTreeMap<usize, Arc<str>> = BTreeMap::new();
-        let hosts = of.iter().zip(members).map(|(&pair, member)| {
-            let first = firsts.entry(pair).or_insert(member.into());
-            match &pairs[pair].names {
-                Some(names) => names
-                    .each_ref()
-                    .map(|name| (name.as_str().into(), "pauses")),
-                None => OF_SIDES.map(|side| (first.clone(), side)),
-            }
-        });
-        Some(PausingHosts {
-            pausing,
-            seed,
-            hosts: hosts.collect(),
-        })
-    }
-
-    /// Returns the pauses of a host. `number` is an index over all flows, then all sources, then all
-    /// programs, and `name` is the name of the program.
-    fn pauses(&self, number: usize, side: Side, name: &dyn Fn() -> String) -> Pauses {
-        let stream = match self.hosts.get(number) {
-            Some(hosts) => {
-                let (name, purpose) = &hosts[side as usize];
-                Stream::new(self.seed, name, purpose)
-            }
-            None => Stream::new(self.seed, &name(), OF_SIDES[side as usize]),
-        };
-        Pauses::new(self.pausing, stream)
     }
 }
 

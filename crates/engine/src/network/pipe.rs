@@ -104,25 +104,6 @@ impl Pipe {
     #[inline(always)] // inline, because a call would cost more than the function
     pub fn push(&mut self, mut packet: Packet, now: Time, id: Component, calendar: &mut Calendar) {
         packet.stamp = now + self.delay;
-        if self.more.is_none() && self.packets.has_room() {
-            if self.packets.is_empty() {
-                calendar.schedule(id, packet.stamp);
-            }
-            self.packets.push_into_room(packet);
-        } else {
-            // The compiler keeps the fields of `packet` in registers only if no function gets its
-            // address, so pass the address of a copy. If the fields were in memory, the copy to the
-            // ring would read two fields at once. The processor would then wait until all earlier
-            // writes to memory have finished.
-            let copy = packet;
-            self.push_slowly(&copy, id, calendar);
-        }
-    }
-
-    /// Appends a packet whose `stamp` is set, if the pipe has additional properties or no room.
-    #[inline(never)]
-    fn push_slowly(&mut self, packet: &Packet, id: Component, calendar: &mut Calendar) {
-        let mut packet = *packet;
         if let Some(more) = &mut self.more {
             let last = self.packets.back().map(|last| last.stamp);
             packet.stamp = more.leaves(packet.stamp, packet.len, last);

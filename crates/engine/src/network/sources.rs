@@ -274,7 +274,7 @@ impl Network {
         let connection = match connections.spare.pop() {
             Some(mut spare) => {
                 fresh.sender.stats = std::mem::take(&mut spare.sender.stats);
-                fresh.sender.take_account(&mut spare.sender);
+                std::mem::swap(&mut fresh.sender.account, &mut spare.sender.account);
                 *spare = fresh;
                 spare
             }

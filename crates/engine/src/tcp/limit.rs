@@ -13,9 +13,7 @@ impl Sender {
     #[inline]
     pub fn note_limit(&mut self) {
         let limit = self.limit();
-        debug_assert_eq!(self.noted_limit, self.account.limit);
-        if limit != self.noted_limit {
-            self.noted_limit = limit;
+        if limit != self.account.limit {
             self.account.turn(limit, self.conn.now.ns());
         }
     }

@@ -11,7 +11,7 @@ use super::ranges::Ranges;
 use super::receive_window::ReceiveWindow;
 use super::sack_blocks::SackBlocks;
 use super::sce::{Sce, SceEcho};
-use crate::packet::{Ecn, Packet, Sack, flags};
+use crate::packet::{Ecn, Packet, flags};
 use crate::plan::{Conduct, TcpPlan};
 use crate::units::Time;
 use crate::wheel::{TimerClock, WheelPhase};
@@ -91,14 +91,6 @@ impl<P: Port> Port for Dividing<'_, P> {
 /// The value of [`Packet::seq`] in the SYN of a client that requests data. It distinguishes this
 /// SYN from a server's SYN.
 const CONNECTS: u64 = 1;
-
-/// The fields of an ACK that [`Receiver::complete`] changes.
-struct Completed {
-    sack: [Sack; 3],
-    ect0: u32,
-    len: u16,
-    flags: u16,
-}
 
 /// The receiver of a flow.
 pub struct Receiver {
@@ -749,10 +741,10 @@ impl Receiver {
     }
 
     /// Adds SACK blocks and the AccECN option to an ACK that must carry blocks or the option. The
-    /// ACK is passed by value, and only the changed fields are returned. So the compiler can keep
-    /// the fields of the ACK in registers, and write them directly to the pipe.
+    /// ACK is passed by value. So if an ACK does not need this function, the compiler can write it
+    /// directly to its destination.
     #[inline(never)]
-    fn complete(&mut self, mut ack: Packet) -> Completed {
+    fn complete(&mut self, mut ack: Packet) -> Packet {
         if !self.sack.is_empty() {
             self.sack.fill(&mut ack);
         }
@@ -760,12 +752,7 @@ impl Receiver {
             let blocks = ack.sack.iter().filter(|s| s.len > 0).count();
             accurate.on_ack(&mut ack, blocks, self.last_data, self.rtt);
         }
-        Completed {
-            sack: ack.sack,
-            ect0: ack.ect0,
-            len: ack.len,
-            flags: ack.flags,
-        }
+        ack
     }
 
     fn send_ack(&mut self, up_to: u64, port: &mut impl Port) {
@@ -779,14 +766,7 @@ impl Receiver {
             ack.flags |= flags::ESCE;
         }
         if !self.sack.is_empty() || self.accurate.is_some() {
-            let Completed {
-                sack,
-                ect0,
-                len,
-                flags,
-            } = self.complete(ack);
-            (ack.sack, ack.ect0) = (sack, ect0);
-            (ack.len, ack.flags) = (len, flags);
+            ack = self.complete(ack);
         }
         // An ACK that acknowledges only earlier segments, because marks changed, does not restart
         // the delayed ACK. But all segments that have arrived count as acknowledged (Linux

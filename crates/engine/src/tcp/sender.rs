@@ -1,6 +1,6 @@
 //! The sender of a TCP flow, and how it transmits segments (Linux `tcp_output.c`).
 
-use tailback_record::account::{Account, Limit, Reason};
+use tailback_record::account::{Account, Reason};
 use tailback_record::{Histogram, fetch};
 
 use super::ecn::EcnSender;
@@ -44,9 +44,6 @@ pub struct Sender {
     /// What limited the sender and for how long. Also the reason for each reduction of its window.
     // The account is boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
-    /// A copy of the limit in `account`. Almost every ACK reads this copy, so it need not wait for
-    /// the memory of the account.
-    pub(super) noted_limit: Limit,
     /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
     /// Whether the second retransmission of a SYN no longer requests ECN. This helps if the path
@@ -155,7 +152,6 @@ impl Sender {
             queue: SendQueue::new(bytes),
             stats: SenderStats::default(),
             account: Box::default(),
-            noted_limit: Limit::Off,
             idle_restart: true,
             ecn_fallback: false,
             usage_noted: 0,
@@ -212,18 +208,7 @@ impl Sender {
     pub fn fetch(&self) {
         self.board.fetch();
         fetch::all(&*self.cc);
-    }
-
-    /// Prefetches the counter of an RTT. The next ACK will probably measure this RTT.
-    #[inline]
-    pub fn fetch_rtt(&self, rtt: Time) {
-        self.stats.rtt.fetch(rtt.ns());
-    }
-
-    /// Takes over the account of an earlier connection, which gets this connection's account.
-    pub fn take_account(&mut self, earlier: &mut Sender) {
-        std::mem::swap(&mut self.account, &mut earlier.account);
-        self.noted_limit = self.account.limit;
+        fetch::line(&self.account.limit);
     }
 
     /// Returns the names of the congestion control's sampled values (gauges).

@@ -24,8 +24,8 @@ impl Sender {
             Some(end) if end.settled => self.first_ssthresh = 0,
             // All segments that were in flight when slow start ended have been acknowledged.
             Some(_) if self.board.flight.una >= self.overshoot_end => {
-                self.settle_slow_start();
                 self.first_ssthresh = 0;
+                self.settle_slow_start();
             }
             Some(_) => {}
         }
@@ -77,8 +77,7 @@ impl Sender {
     /// Completes the record with the number of lost segments. Called after a recovery, or when all
     /// segments that were in flight at the end of slow start have been acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
-        if self.first_ssthresh != 0
-            && let Some(end) = &mut self.account.slow_start
+        if let Some(end) = &mut self.account.slow_start
             && !end.settled
         {
             end.lost = self.board.lost_marks;
