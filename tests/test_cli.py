@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+import tailback as tb
 from conftest import COMMAND, SCENARIO, Tailback
 from tailback import examples
+from tailback.cli.tables import results as tables
 
 FLOW = {
     "name": str,
@@ -381,3 +383,23 @@ def test_a_sweep_has_a_report(tailback: Tailback, sweep: Path, tmp_path: Path) -
     throughputs = [line for line in cells if ",throughput_mbit," in line]
     # There are two flows at each of six sweep points.
     assert len(throughputs) == 12
+
+
+def test_the_table_of_a_large_sweep_reads_only_the_points_that_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "many.toml"
+    rtts = ", ".join(f'"{rtt}ms"' for rtt in range(20, 84))
+    file.write_text(
+        'duration = "100ms"\n[bottleneck]\nrate = "10Mbit"\n'
+        'queue = { aqm = "fifo", limit = "20p" }\n[[flows]]\ncc = "reno"\n'
+        f'[sweep]\nseeds = 2\n"path.rtt" = [{rtts}]\n'
+    )
+    results = tb.run(file, out=tmp_path / "out", progress=False)
+    tables.show(results)
+    read = ["brief" in vars(run) or "summary" in vars(run) for run in results.points]
+    assert read == [True] * 120 + [False] * 8
+    shown = capsys.readouterr().out
+    assert shown.endswith("\n4 more sweep points; --json has them all\n")
+    assert "\n83ms" not in shown
+    assert "\n79ms" in shown

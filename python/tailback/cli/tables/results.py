@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -145,9 +146,15 @@ def show(results: Results) -> None:
     """Print a row for each sweep point and flow, averaged over seeds. Use the layout that fits the
     width of the terminal.
 
-    Numbers are never cut. If no layout fits, lines are longer than the terminal's width.
+    Numbers are never cut. If no layout fits, lines are longer than the terminal's width. The tables
+    have at most `MAX_ROWS` rows each, so only the runs of the first sweep points are read. A last
+    line counts the rows and sweep points that are left out.
     """
-    groups = results.groups()
+    every = results.groups()
+    groups = every[:MAX_ROWS]
+    whole = results
+    if len(groups) < len(every):
+        results = replace(whole, points=[run for group in groups for run in group])
     # If each run has only one link, the row of the first flow may also show the link's numbers.
     summaries = [_of_run(run) for run in results.points]
     one_link = all(
@@ -168,19 +175,25 @@ def show(results: Results) -> None:
     seeds = max((len(group) for group in groups), default=0)
     if seeds > 1:
         console.print(f"mean over {seeds} seeds ± half the 95 % interval (Student's t)")
-        for note in _notes(groups):
+        for note in _notes(groups, shown=len(groups) < len(every)):
             console.print(note, soft_wrap=True)
-    if hidden:
-        console.print(f"{hidden} more rows; --json has them all")
-    for warning in _warnings(results):
+    left_out = [
+        f"{count} more {name}s" if count > 1 else f"1 more {name}"
+        for count, name in ((hidden, "row"), (len(every) - len(groups), "sweep point"))
+        if count
+    ]
+    if left_out:
+        console.print(f"{' and '.join(left_out)}; --json has them all")
+    for warning in _warnings(whole):
         console.print(warning, soft_wrap=True)
 
 
-def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
+def _notes(groups: Sequence[Sequence[Run]], *, shown: bool) -> list[str]:
     """Return notes for the user.
 
     The notes say which means are computed without some seeds, and at which sweep points
-    the results do not depend on the seed.
+    the results do not depend on the seed. `shown` says whether these are only the sweep points that
+    the tables show.
     """
     notes = []
     if any(_unfinished(group) for group in groups):
@@ -191,6 +204,8 @@ def _notes(groups: Sequence[Sequence[Run]]) -> list[str]:
     alike = sum(_same_in_every_seed(group) for group in groups)
     if alike:
         where = "" if alike == len(groups) else f"at {alike} of {len(groups)} points "
+        if shown:
+            where = f"at {alike} of the {len(groups)} points above, "
         notes.append(
             f"{where}every seed gave the same numbers, so several runs show no more than one run"
         )
