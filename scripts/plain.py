@@ -75,7 +75,7 @@ class Finding:
 def findings(path: str, text: str) -> list[Finding]:
     """Return every finding in a file, in the order of its lines."""
     if path.endswith(".md"):
-        pieces = [*_page(text)]
+        pieces = [*paragraphs(text)]
         return [
             *(Finding(path, line, what) for line, piece in pieces for what in _phrases(piece)),
             *(Finding(path, line, what) for line, piece in pieces for what in _long(piece)),
@@ -101,7 +101,7 @@ def _long(text: str) -> Iterator[str]:
             yield f"a sentence of {len(words)} words: {' '.join(words[:6])} ..."
 
 
-def _page(text: str) -> Iterator[tuple[int, str]]:
+def paragraphs(text: str) -> Iterator[tuple[int, str]]:
     """Yield the paragraphs, items and cells of a page, each with its first line. Skip code."""
     fenced = False
     start, paragraph = 0, ""
