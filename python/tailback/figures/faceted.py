@@ -38,6 +38,11 @@ class Panels:
     """Number of panels in a row. 0 means as many as fit."""
 
 
+MOST_TICKS = 40
+"""If an axis has more tick positions than this, Vega chooses ticks. With thousands of ticks, the
+grid would fill the panel, and Vega would take seconds to choose labels that do not overlap."""
+
+
 @dataclass(frozen=True)
 class FacetAxis:
     """The title, tick positions and ends of an axis."""
@@ -52,7 +57,7 @@ class FacetAxis:
     def spec(self) -> Spec:
         scale: Spec = {"type": "log"} if self.log else {"zero": self.zero}
         axis: Spec = {"format": self.format} if self.format else {}
-        if self.ticks:
+        if 0 < len(self.ticks) <= MOST_TICKS:
             axis |= {"values": list(self.ticks), "format": ".6~g", "labelOverlap": True}
         if self.domain:
             scale |= {"domain": list(self.domain), "nice": False}

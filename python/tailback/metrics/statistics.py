@@ -75,7 +75,7 @@ def estimate(
     if n == 0:
         return Estimate(0, None, None, len(every))
     mean = math.fsum(numbers) / n
-    if n == 1 or all(value == numbers[0] for value in numbers):
+    if numbers.count(numbers[0]) == n:
         return Estimate(n, mean, None, len(every))
     variance = math.fsum((value - mean) ** 2 for value in numbers) / (n - 1)
     half = t_quantile(n - 1) * math.sqrt(variance / n)

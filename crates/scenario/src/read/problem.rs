@@ -219,7 +219,7 @@ pub(crate) fn render(mut problems: Vec<Problem>, sources: &Sources) -> Vec<Diagn
         && let Some(last) = rendered.last().cloned()
     {
         rendered.push(Diagnostic {
-            message: format!("and {more} more errors"),
+            message: format!("{more} more are not shown"),
             expected: None,
             nearest: None,
             help: None,
