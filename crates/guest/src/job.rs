@@ -1,9 +1,9 @@
 //! The job that the host passes to the guest. It contains namespaces and devices, `ip` and `tc`
 //! commands, flows and sources with their times, and the points at which packets are captured.
 //!
-//! The host makes all decisions. Only the host can reject a scenario and show a decision to the
-//! user, and only the host's decisions can be tested without a guest. The agent carries the
-//! decisions out.
+//! The host, not the agent in the guest, makes all decisions about a run. Only the host can reject
+//! a scenario or show a decision to the user. Only the host's decisions can be tested without a
+//! guest. The agent carries out the decisions.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tailback_record::{ClassPlan, meter};
 
-/// Version of the job format. Host and agent must use the same version, so that both come from the
-/// same build.
+/// Version of the job format. Host and agent must use the same version of the format, which ensures
+/// that both come from the same build.
 pub const FORMAT: u32 = 1;
 
 /// A job: everything that the agent needs for one run.
@@ -24,7 +24,7 @@ pub struct Job {
     pub duration_ns: u64,
     /// Start of the measured time, in ns.
     pub warmup_ns: u64,
-    /// Seed of the run. The random numbers of the sources depend on it.
+    /// Seed of the run. The random numbers of the traffic sources depend on this seed.
     pub seed: u64,
     /// What the run records.
     pub record: Record,
@@ -91,7 +91,7 @@ pub struct Record {
     pub changes: bool,
     /// Whether the sender's state is recorded after every ACK and every TCP timer.
     pub acks: bool,
-    /// Whether every drop and mark is recorded as an event.
+    /// Whether the agent records every drop and mark as an event.
     pub events: bool,
     /// Time between two samples for statistics, in ns, or 0 without statistics.
     pub statistics_ns: u64,
@@ -119,8 +119,8 @@ pub struct Namespace {
     pub sysctls: Vec<(String, String)>,
 }
 
-/// A pair of veth devices. Both devices have the same hardware address and no ARP. So no ARP
-/// packets pass the devices, only packets of the scenario.
+/// A pair of veth devices. Both devices have the same hardware address and no ARP. The devices
+/// therefore carry only packets of the scenario, and no ARP packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Veth {
     /// One end.
@@ -216,11 +216,11 @@ pub struct Flow {
     pub window: u32,
     /// Whether TCP paces its packets, at a rate that it chooses itself.
     pub pacing: bool,
-    /// Whether the receiver first acknowledges each segment at once (quick ACKs) before it begins
-    /// to delay ACKs.
+    /// Whether the receiver acknowledges each segment at once (quick ACKs) at first, before it
+    /// begins to delay ACKs.
     pub quickack: bool,
-    /// Constant delay between the sender and the first capture on the path, in ns. The first
-    /// capture of a packet is this long after the packet was sent.
+    /// Constant delay between the sender and the first capture on the path, in ns. A packet is
+    /// first captured when this delay has passed after the packet was sent.
     pub access_delay_ns: u64,
     /// Indices of the links that data packets pass, in order.
     pub route: Vec<usize>,
@@ -241,10 +241,10 @@ fn no_option(option: &u16) -> bool {
 /// An application that limits its flow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Application {
-    /// Payload rate at which the application writes, in bit/s. `None` if it writes chunks, or as
-    /// much as TCP accepts.
+    /// Payload rate at which the application writes, in bit/s. `None` if the application writes
+    /// chunks, or as much data as TCP accepts.
     pub rate_bit: Option<u64>,
-    /// The chunks that the application writes. `None` if it does not write chunks.
+    /// The chunks that the application writes. `None` if the application does not write chunks.
     pub chunks: Option<Chunks>,
     /// Start and end of each pause, in ns.
     pub pauses: Vec<[u64; 2]>,
@@ -257,10 +257,10 @@ pub struct Chunks {
     pub bytes: u64,
     /// Number of chunks. `None` means no limit.
     pub count: Option<u64>,
-    /// Time from one chunk to the next, in ns, or `None` if the receiver requests each chunk.
+    /// Time from one chunk to the next chunk, in ns, or `None` if the receiver requests each chunk.
     pub every_ns: Option<u64>,
-    /// Think time: how long the receiver waits before each request, in ns. `None` if it does not
-    /// request chunks.
+    /// Think time: how long the receiver waits before each request, in ns. `None` if the receiver
+    /// does not request chunks.
     pub think_ns: Option<u64>,
     /// Payload of a request, in bytes.
     pub request: u16,
@@ -298,7 +298,7 @@ pub struct Source {
     /// DSCP of the source's packets.
     #[serde(default)]
     pub dscp: u8,
-    /// The TCP connections of the source. `None` if it sends UDP datagrams.
+    /// The TCP connections of the source. `None` if the source sends UDP datagrams.
     #[serde(default)]
     pub connections: Option<Connections>,
 }
@@ -310,7 +310,7 @@ pub struct Connections {
     /// The settings of all connections, in the form of a flow. Only the port and the size differ
     /// between the connections.
     pub flow: Flow,
-    /// Port of the first client. The other clients have the following ports.
+    /// Port of the first client. The other clients use the port numbers that follow this port.
     pub first_port: u16,
     /// Largest number of simultaneous clients.
     pub limit: u16,
@@ -327,7 +327,8 @@ pub struct Connections {
 pub struct Program {
     /// Name in results.
     pub name: String,
-    /// The kind that the scenario sets. Empty if the scenario sets no kind.
+    /// The kind of program that the scenario sets. Empty if the scenario does not set the kind of
+    /// the program.
     pub kind: String,
     /// Namespace of the sender's host.
     pub sender: usize,
@@ -339,7 +340,8 @@ pub struct Program {
     pub receiver_addresses: (Ipv4Addr, Ipv6Addr),
     /// The program on the sender's host, and the program on the receiver's host.
     pub sides: [Option<Side>; 2],
-    /// Environment variables for both programs, in addition to the variables of every program.
+    /// Environment variables for both programs, in addition to the variables that every program
+    /// gets.
     pub env: Vec<(String, String)>,
     /// Folder in the guest in which the entry's packages are unpacked.
     pub root: String,
@@ -384,7 +386,7 @@ pub struct Side {
     /// The condition under which the program is ready, if it is a server. Servers start before the
     /// run, and the run begins when all servers are ready. `None` for a client.
     pub ready: Option<Ready>,
-    /// Folder in the guest that becomes the program's root. `None` if the root consists of
+    /// Folder in the guest that becomes the program's root. `None` if the root folder consists of
     /// packages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub root: Option<String>,
@@ -411,10 +413,10 @@ pub enum Ready {
 }
 
 impl Job {
-    /// Captured packets are identified by numbers. Returns the flow, source or program to which
-    /// each number belongs. Flows, sources and connections of sources are numbered in the order of
-    /// their ports. Programs have no port, because the addresses of their hosts identify their
-    /// packets.
+    /// Returns the flow, source or program to which each number of a captured packet belongs. In
+    /// captures, such a number identifies the flow, source or program of a packet. Flows, sources
+    /// and connections of sources are numbered in the order of their ports. Programs have no port,
+    /// because the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));
@@ -439,10 +441,10 @@ pub struct Link {
     /// The device whose qdisc is the queue. Packets that leave the queue are captured as they leave
     /// this device.
     pub device: String,
-    /// The link's rates in bit/s, each with the time in ns from which it applies. The times ascend
-    /// from 0.
+    /// The link's rates in bit/s, each with the time in ns from which it applies. The first time is
+    /// 0, and the times ascend.
     pub rates: Vec<(u64, u64)>,
-    /// Capacity of the queue. With the capacity, the agent distinguishes drops by a full buffer
+    /// Capacity of the queue. The agent uses the capacity to distinguish drops by a full buffer
     /// from drops by the algorithm.
     pub limit: Limit,
     /// Changes of the queue's capacity: the time of each change, in ns, and the new capacity, in
@@ -458,8 +460,8 @@ pub struct Link {
     /// Whether the queue splits packets that consist of joined segments.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub splits: bool,
-    /// Namespace of the wire that loses packets after the queue, between the devices `in` and `out`
-    /// of this namespace.
+    /// Namespace of the wire that loses packets after the queue. The packets are lost between the
+    /// devices `in` and `out` of this namespace.
     pub loss_namespace: Option<usize>,
     /// The queue discipline that loses the packets, or `None` for netem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -468,8 +470,8 @@ pub struct Link {
     pub scheduled_marks: Vec<u64>,
     /// Numbers of the data packets that the schedule drops, counted from 1.
     pub scheduled_drops: Vec<u64>,
-    /// Namespace of the schedule of marks and drops. Packets pass it before the namespace of the
-    /// queue. Packets are captured as they enter this namespace.
+    /// Namespace of the schedule of marks and drops. Packets pass this namespace before they reach
+    /// the namespace of the queue. The agent captures packets as they enter this namespace.
     pub schedule_namespace: Option<usize>,
     /// The classes of flows whose first link is this link.
     pub classes: Vec<ClassPlan>,

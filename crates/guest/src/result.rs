@@ -32,14 +32,14 @@ pub struct Environment {
     pub sysctls: Vec<(String, String, String)>,
     /// Offload settings: the device, and the state of its offloads.
     pub offloads: Vec<(String, String)>,
-    /// Reasons to doubt the results of the run, e.g. memory pressure or missing packets in
+    /// Reasons to doubt the results of the run, such as memory pressure or missing packets in
     /// captures.
     pub warnings: Vec<String>,
     /// Number of captured packets, before and after the queues.
     pub captured: u64,
     /// Number of packets lost because the capture rings were full.
     pub capture_lost: u64,
-    /// The guest's wall clock at time 0 of the run, in ns since 1970. It is later than the date of
-    /// the scenario, because the guest prepares the run before time 0.
+    /// The guest's wall clock at time 0 of the run, in ns since 1970. This time is later than the
+    /// date in the scenario, because the guest prepares the run before time 0.
     pub clock_at_start_ns: u64,
 }

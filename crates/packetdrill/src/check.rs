@@ -63,7 +63,8 @@ impl std::fmt::Display for Expression {
 pub type Values = BTreeMap<String, i64>;
 
 impl Expression {
-    /// Returns the value of the expression. If a name has no value, returns this name as the error.
+    /// Returns the value of the expression. If a name in the expression has no value, returns this
+    /// name as the error.
     pub fn value(&self, values: &Values) -> Result<i64, String> {
         Ok(match self {
             Expression::Number(n) => *n,

@@ -7,7 +7,7 @@ use tailback_engine::tcp::accecn::{self, Answer, Counters};
 
 use crate::script::Segment;
 
-/// The forms of ECN that an end may support, the simplest first.
+/// The forms of ECN that an endpoint may support, the simplest form first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Much {
     None,
@@ -19,14 +19,14 @@ pub(crate) enum Much {
 pub(crate) struct Agreed {
     /// The form of ECN that the host under test requests or accepts.
     pub ours: Much,
-    /// The form that both ends agree on.
+    /// The form of ECN on which both endpoints agree.
     pub ecn: Much,
     /// Whether the ECN flags of the handshake are to be read as an ACE field.
     pub negotiates: bool,
 }
 
 impl Agreed {
-    /// Returns the result of the negotiation if the host under test is the client and receives this
+    /// Returns the result of the negotiation when the host under test, as the client, receives a
     /// SYN-ACK.
     pub fn as_client(ours: Much, syn_ack: &Segment) -> Agreed {
         let answer = accecn::answer(accecn::flags_of(syn_ack.ace()));
@@ -42,7 +42,7 @@ impl Agreed {
         }
     }
 
-    /// Returns the result of the negotiation if the host under test is the server and receives this
+    /// Returns the result of the negotiation when the host under test, as the server, receives a
     /// SYN.
     pub fn as_server(ours: Much, syn: &Segment) -> Agreed {
         let asks = accecn::requests(accecn::flags_of(syn.ace()));

@@ -1,5 +1,5 @@
-//! The host under test: the simulator's sender and receiver. Translates between the byte ranges in
-//! a script and the simulator's segments.
+//! The host under test: the simulator's sender and receiver. This module translates between the
+//! byte ranges in a script and the simulator's segments.
 //!
 //! For outgoing data, a retransmitted segment has the same payload as the original segment.
 //!
@@ -28,7 +28,7 @@ use crate::verdict::{Beyond, Category};
 
 /// Maximum segment size that the host announces. packetdrill's MTU is 1500 bytes.
 const OUR_MSS: u32 = 1460;
-/// Maximum segment size if an end does not announce its own (RFC 9293 section 3.7.1).
+/// Maximum segment size if an endpoint does not announce one (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u32 = 536;
 /// Bytes of the timestamp option in each segment.
 const TIMESTAMPS_LEN: u32 = 12;
@@ -39,7 +39,8 @@ const ACCECN_LEN: u32 = 12;
 pub(crate) struct Sent {
     /// Time at which the packet was sent.
     pub at: Time,
-    /// Sequence number of the first byte of the payload. `end` is the number after the last byte.
+    /// Sequence number of the first byte of the payload. The field `end` is the sequence number
+    /// after the last byte.
     pub start: u32,
     pub end: u32,
     /// Acknowledgement number.
@@ -56,8 +57,8 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether this packet is compared with the script's expectation. False for packets of the
-    /// handshake that this crate sends instead of the simulator.
+    /// Whether this packet is compared with the script's expectation. This field is false for
+    /// packets of the handshake, if this crate sends them instead of the simulator.
     pub judged: bool,
 }
 
@@ -264,7 +265,8 @@ impl Host {
         self.take_data(packet, now)
     }
 
-    /// Adds a packet of the handshake. This crate sends such packets instead of the simulator.
+    /// Adds a packet of the handshake. This crate, not the simulator, sends packets of the
+    /// handshake.
     fn push(&mut self, at: Time, seq: u32, set: impl FnOnce(&mut Sent)) {
         let mut sent = Sent {
             at,
@@ -382,8 +384,9 @@ impl Host {
         self.check_window()
     }
 
-    /// Rejects a write if Linux's variant of Nagle's algorithm (Minshall) would delay its last,
-    /// partial segment. Linux delays a partial segment while another partial segment is in flight.
+    /// Rejects a write if Linux's variant of Nagle's algorithm (Minshall) would delay the last,
+    /// partial segment of the write. Linux delays a partial segment while another partial segment
+    /// is in flight.
     fn check_nagle(&self, bytes: u64) -> Result<(), Beyond> {
         let rest = self.sender.unsent().unwrap_or(0) + bytes;
         let first = self.sender.flight().una as usize;
@@ -410,7 +413,7 @@ impl Host {
     }
 
     /// Updates the window as Linux's `tcp_ack_update_window` does. If a packet has a smaller window
-    /// and acknowledges nothing new, it is treated as old and does not change the window.
+    /// and acknowledges no new data, Linux assumes that the packet is old and keeps the window.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {

@@ -6,8 +6,8 @@
 //!
 //! packetdrill can also test a TCP implementation in a shared library (`--so_filename`). This crate
 //! does not use packetdrill, because the Debian suites on which tailback is built do not package
-//! it. Instead, this crate interprets scripts itself. It supports the part of the script language
-//! that concerns TCP, but not the parts for other kernel features.
+//! it. Instead, this crate interprets scripts itself. The interpreter supports the parts of the
+//! script language for TCP, but not the parts for other kernel features.
 //!
 //! | file | content |
 //! |---|---|
@@ -24,7 +24,7 @@
 //!
 //! The interpreter checks which data segments and ACKs are sent, and when. The interpreter checks
 //! the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option in
-//! these packets. It also checks assertions on `tcp_info`. It does not check:
+//! these packets. The interpreter also checks assertions on `tcp_info`. It does not check:
 //! - the handshake, in which this crate answers instead of the simulator (but if an end requests
 //!   Accurate ECN, the flags of the handshake are checked);
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
@@ -34,8 +34,9 @@
 //! - the exchange of FIN, because a script is checked only while the connection is open;
 //! - fields of `tcp_info` that the simulator does not have; the verdict lists them.
 //!
-//! Time is virtual, and events happen exactly at the script's times. The simulator may send a
-//! packet earlier or later than expected, by up to packetdrill's tolerance.
+//! Time is virtual, and events of the script happen exactly at the script's times. The simulator
+//! may send a packet earlier or later than the script expects. The largest permitted difference is
+//! packetdrill's tolerance.
 
 pub mod check;
 mod ecn;
@@ -106,11 +107,11 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        // Ignore a tree that is being unpacked, whose name ends in `.part`.
+        // Ignore a source tree that is being unpacked. Its name ends in `.part`.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
     // Sort the folders by name, so that the choice is reproducible. Search the newest version
-    // first, which is the last by name.
+    // first. Its folder is the last in the order of names.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }

@@ -50,8 +50,8 @@ pub fn parse(text: &str) -> Parsed<Script> {
 struct Reader {
     text: Vec<char>,
     at: usize,
-    /// Whether part of the file was a valid script. Errors quote the file only in this case,
-    /// because otherwise the user may have named another file by mistake, such as a file with
+    /// Whether part of the file was a valid script. Errors quote the file only if this field is
+    /// true. Otherwise the user may have named another file by mistake, such as a file with
     /// passwords.
     known: bool,
     /// Number of operands and brackets in the current expression, limited to `MOST_PARTS`.
@@ -71,8 +71,8 @@ impl Reader {
                 script.options.push(self.option()?);
                 continue;
             }
-            // Shell commands at the beginning and at the end of a script have no time in front of
-            // them.
+            // Shell commands at the beginning and at the end of a script are not preceded by a
+            // time.
             let at = if c == '`' {
                 When::Relative(0, 0)
             } else {

@@ -7,8 +7,8 @@ use crate::verdict::{Category, Judged, Verdict};
 /// A script's name (without `.pkt`) and its verdict.
 pub type Row = (String, Judged);
 
-/// Kernel scripts whose failure has a known reason, each with this reason. The module comment of
-/// the simulator's TCP lists each of these deviations from Linux.
+/// Kernel scripts whose failure has a known reason, each with this reason. The reasons are
+/// deviations from Linux, and the module comment of the simulator's TCP lists each deviation.
 const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "In the simulator an ACK has room for three SACK blocks, or for two SACK blocks and the \
@@ -49,8 +49,7 @@ fn why(judged: &Judged) -> String {
     parts.join("; ")
 }
 
-/// Returns the numbers of scripts that pass, that run but assert nothing, that fail, and that do
-/// not apply.
+/// Returns how many scripts pass, run without assertions, fail, and do not apply.
 pub fn counts(rows: &[Row]) -> [usize; 4] {
     WORDS.map(|w| rows.iter().filter(|r| word(&r.1) == w).count())
 }
@@ -167,8 +166,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns a page that lists the scripts that pass, those that fail and why, and those that do not
-/// apply. `version` is the version of the kernel that the scripts come from.
+/// Returns a page that lists the scripts that pass, the scripts that fail, with the reason, and the
+/// scripts that do not apply. `version` is the version of the kernel that the scripts come from.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

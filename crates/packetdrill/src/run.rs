@@ -303,7 +303,7 @@ impl Run<'_> {
                 };
                 match call.errno.as_deref() {
                     None => {}
-                    // The script expects the call to fail, so no data is written.
+                    // The script expects the write call to fail, so the interpreter writes no data.
                     Some("EFAULT" | "EAGAIN") => return Ok(()),
                     Some(errno) => {
                         return no(
@@ -343,7 +343,7 @@ impl Run<'_> {
                 Ok(())
             }
             // These options concern socket buffers, routing and the results of reads. The simulator
-            // has none of these.
+            // has no such buffers, routes or reads.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",
@@ -412,9 +412,9 @@ impl Run<'_> {
         host.out.pop_front()
     }
 
-    /// Checks whether `sent` matches `packet`. If earlier segments contained the bytes before `at`,
-    /// checks only the part of `packet` from `at` on. Returns the number of fields compared, or
-    /// `None` if a field differs.
+    /// Checks whether `sent` matches `packet`. If earlier segments contained the bytes before
+    /// position `at`, checks only the part of `packet` from `at` on. Returns the number of fields
+    /// compared, or `None` if a field differs.
     fn matches(&self, packet: &Segment, sent: &Sent, at: u32) -> Option<u32> {
         let begins = sent.start == at && sent.end <= packet.end;
         let ace = sent.ace.is_none_or(|ace| ace == packet.ace());
@@ -427,8 +427,8 @@ impl Run<'_> {
         let flags = if sent.ace.is_some() {
             ace
         } else {
-            // If an expected packet becomes several segments, only the first segment has the CWR
-            // flag.
+            // If an expected packet corresponds to several segments, only the first segment has the
+            // CWR flag.
             let cwr = packet.has('W') == sent.cwr || (at > packet.start && !sent.cwr);
             cwr && packet.has('E') == sent.ece
         };

@@ -48,7 +48,7 @@ pub enum What {
     Check(Vec<Statement>),
 }
 
-/// A TCP packet as scripts write it.
+/// A TCP packet in the notation of scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Whether the script sends the packet to the host under test.
@@ -138,7 +138,7 @@ impl Segment {
 pub enum TcpOption {
     /// `nop` or `eol`.
     Padding,
-    /// `...`: any other options may follow.
+    /// The notation `...`: any other options may follow.
     Any,
     /// Maximum segment size, in bytes.
     Mss(u32),
@@ -152,7 +152,7 @@ pub enum TcpOption {
     Timestamps(u32, u32),
     /// The AccECN option: byte counters of ECT(1), CE and ECT(0), as on the wire.
     AccEcn([Option<u32>; 3]),
-    /// Another option, as the script writes it.
+    /// Another option, in the notation of the script.
     Other(String),
 }
 
@@ -161,16 +161,16 @@ pub enum TcpOption {
 pub struct Call {
     /// Name of the call.
     pub name: String,
-    /// Arguments, as the script writes them.
+    /// Arguments, in the notation of the script.
     pub args: Vec<String>,
     /// Return value that the script expects.
     pub result: i64,
-    /// Error code that the script expects, e.g. `EAGAIN`.
+    /// Error code that the script expects, such as `EAGAIN`.
     pub errno: Option<String>,
 }
 
 impl Call {
-    /// Returns an argument, or an empty string if the call does not have it.
+    /// Returns an argument, or an empty string if the call does not have this argument.
     pub fn arg(&self, n: usize) -> &str {
         self.args.get(n).map_or("", String::as_str)
     }

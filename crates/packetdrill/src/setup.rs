@@ -13,13 +13,14 @@ pub(crate) struct Setup {
     pub cc: String,
     /// Whether the congestion window is reduced after an idle time.
     pub idle_restart: bool,
-    /// The form of ECN that this end requests when it connects.
+    /// The form of ECN that the host under test requests when it connects.
     pub ecn: Much,
-    /// The most advanced form of ECN that this end accepts when the other end requests it.
+    /// The most advanced form of ECN that the host under test accepts when the other endpoint
+    /// requests ECN.
     pub ecn_accept: Much,
-    /// When this end sends the AccECN option.
+    /// When the host under test sends the AccECN option.
     pub option: AccEcnOption,
-    /// Whether ECN is turned off if it does not seem to work on the path (`tcp_ecn_fallback`).
+    /// Whether ECN is turned off if ECN does not seem to work on the path (`tcp_ecn_fallback`).
     pub fallback: bool,
     /// Whether timestamps are offered.
     pub timestamps: bool,
@@ -136,7 +137,8 @@ impl Setup {
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
-            // Ignore this setting, which is the minimum rate at which the option is sent.
+            // Ignore `tcp_ecn_option_beacon`, the minimum rate at which a host sends the AccECN
+            // option.
             ("tcp_ecn_option_beacon", _) => {}
             ("tcp_timestamps", _) => self.timestamps = value != "0",
             ("tcp_sack", _) => self.sack = value != "0",
@@ -154,8 +156,8 @@ impl Setup {
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
             ("tcp_dsack", "1") | ("tcp_early_retrans", "3" | "4") => {}
-            // Ignore these settings. They set the sizes of TSO packets and buffers, and the rate
-            // limit of challenge ACKs.
+            // Ignore the settings for the sizes of TSO packets and buffers, and for the rate limit
+            // of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
             ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
@@ -165,8 +167,8 @@ impl Setup {
     }
 }
 
-/// If the simulator does not support a part of the script, the script does not apply. In this case,
-/// returns the line of this part and the reason. If there are several such parts, returns the part
+/// Returns the line of a part of the script that the simulator does not support, and the reason.
+/// Such a script does not apply. If the simulator does not support several parts, returns the part
 /// whose category comes first in [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script

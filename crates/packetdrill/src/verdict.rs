@@ -1,7 +1,7 @@
 //! Declares the results of a script, and the reasons why a script may not apply to the simulator.
 
-/// Why a script does not apply to the simulator. If there are several reasons, the first in this
-/// order is reported, because it explains the script best.
+/// Why a script does not apply to the simulator. If there are several reasons, the report states
+/// the reason that comes first in the order of the variants, because it explains the verdict best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Category {
     /// The script is only about IPv6.
@@ -73,8 +73,8 @@ impl Category {
 pub enum Verdict {
     /// The simulator behaves as expected.
     Pass {
-        /// Line of the packet that begins to close the connection. The script is checked only up to
-        /// this line. `None` if the whole script was checked.
+        /// Line of the packet that begins to close the connection. The interpreter checks the
+        /// script only up to this line. `None` if the whole script was checked.
         until: Option<u32>,
     },
     /// The simulator's behaviour differs from the script's expectation.
@@ -83,7 +83,7 @@ pub enum Verdict {
         line: u32,
         /// What the script expects.
         expected: String,
-        /// What the simulator sent or did instead.
+        /// What the simulator sent or did instead of the expected action.
         got: String,
     },
     /// The script tests something that the simulator does not have.
@@ -104,8 +104,8 @@ pub struct Judged {
     pub verdict: Verdict,
     /// Number of packets from the simulator that matched the script.
     pub packets: u32,
-    /// Number of fields compared in these packets: ECN field, ECN flags, AccECN option, SACK blocks
-    /// and echoed timestamp.
+    /// Number of fields compared in the matching packets: ECN field, ECN flags, AccECN option, SACK
+    /// blocks and echoed timestamp.
     pub fields: u32,
     /// Number of assertions that held.
     pub assertions: u32,
@@ -115,8 +115,8 @@ pub struct Judged {
 
 impl Judged {
     /// Returns whether the script checks enough to distinguish a correct sender or receiver from a
-    /// wrong one. A single packet with only a sequence range is not enough, because every TCP sends
-    /// it.
+    /// wrong one. A single packet with only a sequence range is not enough, because every
+    /// implementation of TCP sends such a packet.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1
     }

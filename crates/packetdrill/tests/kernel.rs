@@ -1,6 +1,6 @@
 //! Runs the kernel's scripts, if the kernel's source is available. Compares the verdicts with
 //! `tests/scripts.txt` and `docs/evidence/packetdrill.md`. With `TAILBACK_BLESS=1`, rewrites both
-//! files. Also tests that a change to any checked packet makes its script fail.
+//! files. Also tests that a script fails if the expectation of any checked packet is changed.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,8 @@ use tailback_packetdrill::{
     Verdict, judge, kernel_scripts, kernel_version, parse, report, scripts_in,
 };
 
-/// Kernel version whose scripts the table of verdicts lists. Other versions may have other scripts.
+/// Kernel version whose scripts the table of verdicts lists. Other kernel versions may have other
+/// scripts.
 const VERSION: &str = "7.3";
 
 fn scripts() -> Option<Vec<(String, Script)>> {
@@ -82,7 +83,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
             *ecn = if ecn == "ce" { "noecn" } else { "ce" }.to_owned();
         }
     });
-    // Change the ACE field if it is a digit, or else the letter of ECE.
+    // Change the ACE field if it is written as a digit. Otherwise remove the letter of the ECE
+    // flag.
     with(&|p| {
         p.flags = match p.flags.find(|c: char| c.is_ascii_digit()) {
             Some(at) => p
@@ -104,7 +106,7 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
 }
 
 /// Tests that a script fails if the expectation of one of its packets is changed. The changed
-/// script expects the packet a second later, with an acknowledgement of one more byte, or with
+/// script expects the packet a second later, or with another acknowledgement number, or with
 /// another value of a field.
 #[test]
 fn every_judged_packet_is_compared() {

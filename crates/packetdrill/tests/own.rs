@@ -28,7 +28,8 @@ fn open(rest: &str) -> String {
     )
 }
 
-/// Every script must pass, and check as many packets, fields and assertions as the table lists.
+/// Every script must pass, and check as many packets, fields and assertions as the expected table
+/// lists.
 #[test]
 fn own_scripts_hold() {
     let rows: Vec<report::Row> = scripts_in(&own())
@@ -72,7 +73,7 @@ fn every_packet_is_compared() {
             let What::Packet(packet) = &event.what else {
                 continue;
             };
-            // Skip the handshake, which is not checked.
+            // Skip the packets of the handshake, because the interpreter does not check them.
             if packet.inbound || packet.has('S') || packet.end == 1 && packet.ack == Some(1) {
                 continue;
             }
@@ -122,7 +123,8 @@ fn a_failure_says_what_was_expected_and_what_came() {
     );
 }
 
-/// Times may differ by 4 ms, unless the script sets another tolerance.
+/// The times of packets may differ by 4 ms from the script, unless the script sets another
+/// tolerance.
 #[test]
 fn times_have_a_tolerance() {
     let at = |offset: &str| {

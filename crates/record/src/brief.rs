@@ -1,4 +1,5 @@
-//! Shortens a summary to its first flows, e.g. for a table of a run with a hundred thousand flows.
+//! Shortens a summary to its first flows, for example for a table of a run with a hundred thousand
+//! flows.
 
 use std::fmt;
 use std::io::Write;

@@ -1,14 +1,14 @@
-//! Records the sizes and the checks of run folders. With this catalogue, commands on a large store
-//! do not have to read every run again.
+//! Records the sizes of run folders, and which run folders were verified. With this catalogue,
+//! commands on a large store do not have to read every run again.
 //!
 //! For each run, the catalogue stores the size of the files and two fingerprints. A fingerprint is
 //! a hash of the metadata of the folder and its files. The metadata is the inode, the size, and the
 //! times of the last change of content and inode. Each command reads the metadata again, and uses
-//! an entry of the catalogue only if the metadata is unchanged. No command uses the catalogue to
-//! find out which runs exist. The kernel sets the time of the last change of an inode, so changed
-//! content is noticed even if the modification time was set back. Damage below the file system,
-//! such as a defect of the disk, does not change these times. `tailback verify` finds it, because
-//! it reads every file.
+//! an entry of the catalogue only if the metadata is unchanged. No command relies on the catalogue
+//! to find out which runs exist. Only the kernel sets the time of the last change of an inode, so
+//! commands detect changed content even if the modification time was set back. Damage below the
+//! file system, such as a defect of the disk, does not change these times. `tailback verify` finds
+//! such damage, because it reads every file.
 //!
 //! If the catalogue is missing, damaged or outdated, commands take longer, but their results are
 //! the same. Small stores have no catalogue.
@@ -28,7 +28,7 @@ use crate::stored::is_id;
 /// Name of the catalogue in the folder `runs`.
 const NAME: &str = ".catalogue";
 const MAGIC: &[u8; 16] = b"tailback runs 1\n";
-/// The catalogue is written if it has at least this number of new entries.
+/// tailback writes the catalogue if it has at least this number of new entries.
 const WORTH_WRITING: usize = 1000;
 /// Minimum age of a folder in the catalogue, in ns. If two changes happen within this time, a file
 /// system may record the same time for both.
@@ -44,8 +44,8 @@ struct Entry {
     bytes: u64,
     /// Fingerprint of the folder without its files.
     folder: u64,
-    /// Fingerprint of the folder with its files, at the time of their verification. 0 if they were
-    /// not verified.
+    /// Fingerprint of the folder with its files, at the time of their verification. 0 if the files
+    /// were not verified.
     verified: u128,
 }
 
@@ -58,11 +58,12 @@ struct Entries {
     shrunk: bool,
 }
 
-/// The catalogue of a folder `runs`. It is read when it is first used.
+/// The catalogue of a folder `runs`. Its file is read when the catalogue is first used.
 #[derive(Debug)]
 pub struct Catalogue {
     runs: PathBuf,
-    /// Hash of the rules by which runs were verified. A catalogue with other rules is ignored.
+    /// Hash of the rules by which runs were verified. A catalogue that was written with other rules
+    /// is ignored.
     rules: [u8; 32],
     entries: Mutex<Option<Entries>>,
     worth_writing: usize,
@@ -82,8 +83,8 @@ impl Catalogue {
     }
 
     /// Returns the size of the files directly in a run folder when the folder was last measured, in
-    /// bytes, or 0 if it does not exist. If a file of an unchanged folder grows in place, this
-    /// function does not notice it, because it does not look up files.
+    /// bytes, or 0 if the folder does not exist. If a file grows in place, the folder itself does
+    /// not change. This function does not detect such a change, because it does not look up files.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -111,7 +112,7 @@ impl Catalogue {
     }
 
     /// Returns whether a run is intact. Calls `verify` only if the run has changed since it was
-    /// last found intact.
+    /// last found to be intact.
     pub fn is_intact(&self, run_id: &str, verify: impl FnOnce(&Path) -> bool) -> bool {
         let path = self.runs.join(run_id);
         let Some(id) = id_of(run_id) else {
@@ -129,7 +130,7 @@ impl Catalogue {
         }
         let intact = verify(&path);
         // The metadata was read before the verification, so a change during the verification is
-        // noticed.
+        // detected later.
         if intact && whole.changed_ns < settled {
             self.insert(id, |entry| {
                 *entry = Entry {
@@ -208,7 +209,7 @@ impl Catalogue {
     }
 }
 
-/// Returns the size of the files directly in a folder, in bytes, or 0 if there is no such folder.
+/// Returns the size of the files directly in a folder, in bytes, or 0 if the folder does not exist.
 fn measured(path: &Path) -> io::Result<u64> {
     let entries = match fs::read_dir(path) {
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -226,8 +227,8 @@ fn measured(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns a time in ns since 1970. The catalogue only stores folders that have not changed since
-/// that time.
+/// Returns the time before which a folder must have changed last to be stored in the catalogue, in
+/// ns since 1970.
 fn settled() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(i128::MIN, |now| now.as_nanos() as i128 - SETTLED_NS)
@@ -283,11 +284,12 @@ fn decoded(rules: &[u8; 32], bytes: &[u8]) -> Option<BTreeMap<Id, Entry>> {
     Some(found)
 }
 
-/// The facts that the file system reports about a folder.
+/// The metadata that the file system reports about a folder.
 #[derive(Debug)]
 struct State<T> {
     fingerprint: T,
-    /// The last change of anything that the fingerprint covers, in ns since 1970.
+    /// The time of the last change to the files and folders that the fingerprint covers, in ns
+    /// since 1970.
     changed_ns: i128,
     /// Size of the files directly in the folder, in bytes.
     bytes: u64,
@@ -304,7 +306,7 @@ mod state {
 
     use super::State;
 
-    /// Returns the facts about a folder without its files, or `None` if it is not a folder.
+    /// Returns the metadata of a folder without its files, or `None` if the path is not a folder.
     pub fn folder(path: &Path) -> Option<State<u64>> {
         let found = fs::symlink_metadata(path).ok().filter(Metadata::is_dir)?;
         let mut hash = Sha256::new();
@@ -318,8 +320,8 @@ mod state {
         })
     }
 
-    /// Returns the facts about a folder and everything in it, or `None` if something cannot be
-    /// looked up.
+    /// Returns the metadata of a folder and all its content, or `None` if the metadata of any file
+    /// is unavailable.
     pub fn whole(path: &Path) -> Option<State<u128>> {
         let mut found = State {
             fingerprint: 0,
@@ -357,7 +359,7 @@ mod state {
         Some(())
     }
 
-    /// Hashes the facts about a file. Returns the time of its last change, in ns since 1970.
+    /// Hashes the metadata of a file. Returns the time of its last change, in ns since 1970.
     fn add(hash: &mut Sha256, of: &Metadata) -> i128 {
         let numbers = [of.dev(), of.ino(), of.len(), u64::from(of.mode())];
         let times = [of.mtime(), of.mtime_nsec(), of.ctime(), of.ctime_nsec()];

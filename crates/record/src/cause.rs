@@ -45,7 +45,8 @@ macro_rules! causes {
     };
 }
 
-// Stored runs contain these names. The order of this list decides the order of simultaneous events.
+// Stored runs contain the names of the causes. The order of this list decides the order of
+// simultaneous events.
 causes! {
     /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;
@@ -93,7 +94,7 @@ impl Cause {
     }
 }
 
-/// What happened to a packet at a link, as a capture shows it.
+/// The event at a link at which a packet is captured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// The packet arrived. Neither a schedule nor the queue has handled it yet.
@@ -104,8 +105,8 @@ pub enum Seen {
     Dropped(Cause),
 }
 
-/// Counters, one for each [`Cause`]. Sums saturate instead of overflowing, because an untrusted
-/// guest may send any numbers.
+/// Counters, one for each [`Cause`]. Additions saturate instead of overflowing, because an
+/// untrusted guest may send any numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 

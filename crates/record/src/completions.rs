@@ -13,8 +13,8 @@ pub struct Completion {
     pub at_ns: u64,
     /// Payload, in bytes.
     pub bytes: u64,
-    /// Time from the client's connect (or from its request for a chunk) until the client received
-    /// the last byte, in ns.
+    /// Time from the start of the client's connection (or from its request for a chunk) until the
+    /// client received the last byte, in ns.
     pub took_ns: u64,
 }
 
@@ -36,8 +36,8 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// Appends two rows for each completed request, at the time of its last byte: its duration
-    /// (`completion_ns`) and its size (`completion_bytes`).
+    /// Appends two rows for each completed request, with the arrival time of the request's last
+    /// byte: the duration (`completion_ns`) and the size (`completion_bytes`).
     pub fn rows(&self, source: &str, series: &mut Series) {
         let [took, bytes]: [SeriesId; 2] =
             ["completion_ns", "completion_bytes"].map(|q| series.id(Some(source), None, q));

@@ -1,10 +1,10 @@
 //! Syncs finished runs to disk in groups, at most a second after the first run of the group has
 //! finished.
 //!
-//! On Linux, one call of `syncfs` writes all runs that finished within a second. Runs are therefore
-//! not synced one by one. On other systems, tailback syncs each file. On Linux, tailback also syncs
-//! each file if the group has only a few runs and other programs have much unwritten data. `syncfs`
-//! would wait for that data, too.
+//! On Linux, one call of `syncfs` writes all runs that finished within a second, so tailback does
+//! not sync the runs one by one. On other systems, tailback syncs each file. On Linux, tailback
+//! also syncs each file if the group has only a few runs and other programs have much unwritten
+//! data. In this case, `syncfs` would also wait for the data of the other programs.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
@@ -20,8 +20,8 @@ use crate::scratch::at;
 
 /// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// If a group has at most this many runs, and programs have more than `MUCH_KIB` of unwritten data,
-/// tailback syncs each file instead of the whole file system.
+/// If a group has at most this many runs, and all programs together have more than `MUCH_KIB` of
+/// unwritten data, tailback syncs each file instead of the whole file system.
 const FEW: usize = 4;
 /// Amount of unwritten data of all programs, in KiB. A disk needs about as long to write this
 /// amount as to sync the files of a run one by one.
@@ -32,7 +32,7 @@ const MUCH_KIB: u64 = 16 << 10;
 pub(crate) struct Pending {
     runs: PathBuf,
     waiting: Mutex<Waiting>,
-    /// The lock that the syncing thread holds.
+    /// The lock that a thread holds while it syncs runs.
     syncing: Mutex<()>,
 }
 
@@ -53,7 +53,7 @@ impl Pending {
         }
     }
 
-    /// Adds a finished run. Syncs all listed runs if the first of them has waited for `WAIT`.
+    /// Adds a finished run. Syncs all listed runs if the first listed run has waited for `WAIT`.
     pub fn add(&self, run_id: &str) -> io::Result<()> {
         let mut waiting = self.waiting();
         waiting.ids.push(run_id.to_owned());
@@ -65,8 +65,8 @@ impl Pending {
         match self.syncing.try_lock() {
             Ok(_guard) => self.sync(),
             Err(TryLockError::Poisoned(_)) => self.sync(),
-            // Another thread is syncing. Either that thread or the next call of `add` or `settle`
-            // syncs this run too.
+            // Another thread is syncing. Either the other thread or the next call of `add` or
+            // `settle` syncs this run too.
             Err(TryLockError::WouldBlock) => Ok(()),
         }
     }
@@ -96,8 +96,8 @@ impl Pending {
     }
 }
 
-/// Returns how much data of all programs is not written to disks yet, in KiB, or `u64::MAX` if the
-/// system does not report it.
+/// Returns the amount of data of all programs that is not written to disks yet, in KiB. Returns
+/// `u64::MAX` if the system does not report this amount.
 fn dirty_kib() -> u64 {
     let found = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     dirty_in(&found).unwrap_or(u64::MAX)
@@ -130,8 +130,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. Does nothing if the folder no longer exists, because the
-/// run was deleted, or was damaged and moved.
+/// Syncs every file and folder of a run. Does nothing if the folder no longer exists. In this case,
+/// the run was deleted, or was damaged and moved.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -207,8 +207,8 @@ mod tests {
             }
             pending.add(&n.to_string()).expect("added");
         }
-        // A group is synced after a second, so a slow machine may need several groups for these
-        // runs.
+        // A group is synced after a second, so a slow machine may need several groups for the runs
+        // of this test.
         pending.settle().expect("synced");
         let supported = sync_file_system(folder.path()).expect("synced");
         assert!(SYNCS.get() <= 50 || !supported, "{} syncs", SYNCS.get());

@@ -1,9 +1,10 @@
 //! Prefetching of memory.
 //!
-//! In runs with many flows, a flow's state has left the caches when its next packet arrives. The
-//! processor would then wait for each cache line. Pipes and queues know which packets come next and
-//! prefetch the state of their flows. Prefetching does not change any results. On processors
-//! without a prefetch instruction, these functions do nothing.
+//! In runs with many flows, a flow's state has left the processor's caches when the flow's next
+//! packet arrives. Without prefetching, the processor would then wait for each cache line. Pipes
+//! and queues know which packets come next and prefetch the state of their flows. Prefetching does
+//! not change any results. On processors without a prefetch instruction, the functions of this
+//! module do nothing.
 
 #![allow(unsafe_code, reason = "the one instruction of it has no safe function")]
 
@@ -14,7 +15,7 @@ const LINE: usize = 64;
 #[inline(always)]
 fn ask(address: *const i8) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch neither changes memory nor faults, for any address.
+    // SAFETY: a prefetch does not change memory, and does not fault at any address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(address);

@@ -16,9 +16,9 @@
 //! | `packets.pcapng` | headers of every packet at every link, if they were recorded ([`crate::pcapng`]) |
 //! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this file has its own seal |
 //!
-//! A folder is used only if [`crate::stored`] finds that it is unchanged since it was written.
-//! tailback never deletes a damaged folder. Instead, it moves the folder to `runs/.damaged` and
-//! repeats the run.
+//! A folder is used only if [`crate::stored`] finds that the folder is unchanged since it was
+//! written. tailback never deletes a damaged folder. Instead, it moves the folder to
+//! `runs/.damaged` and repeats the run.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -48,14 +48,16 @@ pub struct Manifest<'a> {
     pub seed: u64,
     /// The scenario in base units, with all defaults, for one combination of sweep parameters.
     pub canonical: serde_json::Value,
-    /// The document or code that each algorithm of the run (e.g. `aqm.codel`) implements, such as
-    /// an RFC or a kernel version.
+    /// The specification of each algorithm of the run, such as an RFC or a kernel version. The key
+    /// is the algorithm, such as `aqm.codel`.
     pub follows: Vec<(String, String)>,
-    /// The environment of the run, without the engine, if known: kernel, modules, tools, settings.
+    /// The environment of the run, if known: kernel, modules, tools and settings, but not the
+    /// engine.
     pub environment: Option<serde_json::Value>,
 }
 
-/// Measurements that differ between repetitions of a run. They are written to `timing.json`.
+/// Measurements that differ between repetitions of a run. tailback writes these measurements to
+/// `timing.json`.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Timing {
     /// Wall time of the simulation, in s.
@@ -134,9 +136,9 @@ impl Store {
         let damaged = self.runs.join(DAMAGED);
         fs::create_dir_all(&damaged).map_err(|e| at(&damaged, e))?;
         refuse_link(&damaged)?;
-        // Meanwhile, another process may move the same damaged run, repeat it and store the result.
-        // So lock the folder and check the run once more, because the repeated run must not be
-        // moved.
+        // Since the check, another process may have moved the same damaged run, repeated the run
+        // and stored the result. The repeated run must not be moved, so lock the folder and check
+        // the run once more.
         let lock = lock_of(&damaged).map_err(|e| at(&damaged, e))?;
         lock.lock().map_err(|e| at(&damaged, e))?;
         let what = match (stored::check(&path), found) {
@@ -165,7 +167,7 @@ impl Store {
     }
 
     /// Creates a folder for temporary files of a run, which are not part of the run's results. The
-    /// folder is removed at the latest when the store is dropped.
+    /// folder is removed when the store is dropped, or earlier.
     pub fn workplace(&self, run_id: &str) -> io::Result<PathBuf> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
@@ -243,7 +245,8 @@ fn refuse_link(folder: &Path) -> io::Result<()> {
 }
 
 /// Opens the file that a process locks to get exclusive use of a folder. On Windows, which cannot
-/// open folders, the file is in the folder. On other systems, it is the folder itself.
+/// open folders, the process locks a file in the folder. On other systems, the process locks the
+/// folder itself.
 fn lock_of(folder: &Path) -> io::Result<File> {
     if cfg!(windows) {
         let mut options = File::options();
@@ -290,7 +293,7 @@ fn write_files(
     files.insert(stored::HISTOGRAMS.to_owned(), entry_of(&mark, Some(rows)));
 
     let mut timing = serde_json::to_value(timing).map_err(io::Error::from)?;
-    // The manifest has no hash of this file, so the file itself states the id of its run.
+    // The manifest has no hash of `timing.json`, so `timing.json` itself states the id of its run.
     timing["run_id"] = manifest.run_id.into();
     for (name, object) in [
         (stored::TIMING, timing),
@@ -304,8 +307,8 @@ fn write_files(
     Ok(())
 }
 
-/// Adds the size and the hash of all files in a folder and its subfolders. The key is the path
-/// relative to the run folder.
+/// Adds the size and the hash of all files in a folder and its subfolders. The key of an entry is
+/// the path relative to the run folder.
 fn mark_files(
     folder: &Path,
     prefix: &str,

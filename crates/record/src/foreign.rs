@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::path::Path;
 
-/// Returns the text of a regular file of at most `limit` bytes, or an error. The error does not
+/// Returns the text of a regular file of at most `limit` bytes, or an error. An error does not
 /// quote the file's content.
 pub fn read_text(path: &Path, limit: u64) -> Result<String, String> {
     let file = open(path).map_err(|error| error.to_string())?;
@@ -58,7 +58,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
             out.push(c);
             continue;
         }
-        // The result can be ignored, because formatting into a string cannot fail.
+        // Ignore the result, because formatting into a string cannot fail.
         _ = match u32::from(c) {
             code @ 0..=0xff => write!(out, "\\x{code:02x}"),
             code @ 0x100..=0xffff => write!(out, "\\u{code:04x}"),

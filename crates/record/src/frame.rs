@@ -1,8 +1,8 @@
 //! Headers of simulated packets as they would be on the wire: Ethernet, IPv4, and TCP or UDP, with
 //! correct lengths and checksums.
 //!
-//! The simulator's packets have no bytes, but a capture for Wireshark needs the bytes of their
-//! headers. Checksums assume that the payload is zeros. The payload itself is not written.
+//! The simulator's packets contain no bytes, but a capture for Wireshark needs the bytes of the
+//! packets' headers. Checksums assume that the payload is zeros. The payload itself is not written.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -15,7 +15,7 @@ pub const UDP: usize = 8;
 /// Largest size of all TCP options of a segment, in bytes.
 pub const TCP_OPTIONS: usize = 40;
 
-/// The addresses and port of one end.
+/// The addresses and the port of one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Host {
     /// MAC address.
@@ -29,9 +29,9 @@ pub struct Host {
 /// The fields that TCP and UDP packets share.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// The end that sends the packet.
+    /// The endpoint that sends the packet.
     pub from: Host,
-    /// The end that receives the packet.
+    /// The endpoint that receives the packet.
     pub to: Host,
     /// ECN field of the IP header.
     pub ecn: u8,
@@ -64,7 +64,8 @@ pub struct Segment<'a> {
     pub flags: u16,
     /// The window field, after window scaling.
     pub window: u16,
-    /// The TCP options. Their length is a multiple of 4 bytes and at most [`TCP_OPTIONS`].
+    /// The TCP options. The length of all options is a multiple of 4 bytes and at most
+    /// [`TCP_OPTIONS`].
     pub options: &'a [u8],
 }
 
@@ -114,7 +115,7 @@ impl Options {
     }
 
     /// Adds TSval and TSecr. If `sack_permitted` is true (on a SYN), the SACK-permitted option
-    /// replaces the padding.
+    /// takes the place of the padding in front of the timestamps.
     pub fn timestamps(&mut self, value: u32, echo: u32, sack_permitted: bool) -> bool {
         let mut option = [0; 12];
         option[..2].copy_from_slice(if sack_permitted { &[4, 2] } else { &[NOP, NOP] });
@@ -379,8 +380,8 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // Among all ports, exactly one makes the computed checksum 0. UDP sends such a checksum as
-        // all ones.
+        // Among all ports, exactly one makes the computed checksum 0. UDP sends all ones in place
+        // of a checksum of 0.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

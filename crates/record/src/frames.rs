@@ -1,5 +1,6 @@
 //! Measures two kinds of frames: frames of media, and requests with echoes (pings). A frame has a
-//! number and consists of one or more datagrams. It is complete when all of them have arrived.
+//! number and consists of one or more datagrams. A frame is complete when all its datagrams have
+//! arrived.
 //!
 //! A ping counts as a frame of one datagram, which is complete when its echo arrives.
 //!
@@ -11,8 +12,8 @@
 //! | playable | complete, and all frames since the last key frame are also complete |
 //! | stall | no playable frame for longer than max(3 frame intervals, 1 frame interval + 150 ms), as in `freezeCount` of the W3C's webrtc-stats |
 //!
-//! Frames are played in order, each as soon as it is playable. Only frames captured after the
-//! warm-up are counted.
+//! Frames are played in order, and each frame is played as soon as it is playable. Only frames
+//! captured after the warm-up are counted.
 
 use std::collections::VecDeque;
 
@@ -22,8 +23,8 @@ use crate::Histogram;
 
 /// Time after which an incomplete frame is considered lost, in ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
-/// A gap between two playable frames is a stall if it exceeds two limits. One is the frame interval
-/// plus this time (ns), and the other is three frame intervals.
+/// A gap between two playable frames is a stall if it exceeds two limits. The first limit is the
+/// frame interval plus this time (in ns). The second limit is three frame intervals.
 const STALL_NS: u64 = 150_000_000;
 
 /// Parameters that determine which frames are late or playable, and when a stall occurs.
@@ -31,14 +32,15 @@ const STALL_NS: u64 = 150_000_000;
 pub struct FrameRules {
     /// Nominal time between two frames, in ns.
     pub interval_ns: u64,
-    /// A frame is late if it is not complete this long (in ns) after its capture.
+    /// Time from the capture of a frame to its deadline, in ns. A frame is late if it is not
+    /// complete at its deadline.
     pub deadline_ns: u64,
     /// Number of frames from one key frame to the next. If this is 0, no frame depends on another.
     pub group: u64,
 }
 
-/// A frame that is not settled. Either this frame or an earlier frame may still become complete or
-/// lost.
+/// A frame that is not settled. A frame is not settled if it or an earlier frame may still become
+/// complete or lost.
 #[derive(Clone, Debug)]
 struct Frame {
     captured_ns: u64,
@@ -100,7 +102,7 @@ impl FrameRules {
         group: 0,
     };
 
-    /// Returns the longest gap between two playable frames that is not a stall, in ns.
+    /// Returns the longest gap between two playable frames that does not count as a stall, in ns.
     fn longest_gap_ns(&self) -> u64 {
         (3 * self.interval_ns).max(self.interval_ns + STALL_NS)
     }
@@ -175,15 +177,15 @@ impl Frames {
         self.first
     }
 
-    /// Returns when a frame was captured, or `None` if it is settled.
+    /// Returns when a frame was captured, or `None` if the frame is settled.
     pub fn captured_ns(&self, number: u64) -> Option<u64> {
         let place = number.checked_sub(self.first)?;
         Some(self.frames.get(place as usize)?.captured_ns)
     }
 
-    /// Counts the first unsettled frame and removes it from the list. If `lost` is true, an
-    /// incomplete frame counts as lost. If the deadline is after `end_ns`, the frame counts as
-    /// neither late nor in time.
+    /// Counts the first unsettled frame, and removes this frame from the list. If `lost` is true,
+    /// an incomplete frame counts as lost. If the deadline is after `end_ns`, the frame counts
+    /// neither as late nor as on time.
     fn settle(&mut self, lost: bool, end_ns: u64) {
         let Some(frame) = self.frames.pop_front() else {
             return;
@@ -306,8 +308,8 @@ mod tests {
         }
         frames.arrive(2, 0, 90 * MS);
         let out = frames.finish(190 * MS, 190 * MS);
-        // The first frame is in the warm-up. The last two frames are incomplete but not lost, and
-        // the deadline of one of them has passed.
+        // The first frame is in the warm-up. The last two frames are incomplete but not lost. The
+        // deadline of one of these two frames has passed.
         assert_eq!((out.sent, out.complete, out.lost), (3, 1, 1));
         assert_eq!((out.judged, out.late), (2, 1));
     }

@@ -1,19 +1,21 @@
-//! An exact, mergeable histogram of non-negative integers.
+//! A mergeable histogram of non-negative integers.
 //!
 //! Each value below 2048 has its own bucket. Above 2048, the range from each power of two to the
 //! next is split into 1024 buckets. The width of a bucket is therefore at most 2^-10 of its lower
 //! bound. Count, sum and maximum are exact.
 //!
 //! A run with a hundred thousand flows has at least a hundred thousand histograms, so each
-//! histogram must use little memory. A bucket is a counter of one byte. A page of 64 buckets fills
-//! a cache line and is allocated when its first value is recorded. When a bucket reaches 256
-//! values, the number 256 is added to a separate list, and the bucket restarts at 0.
+//! histogram must use little memory. A bucket is a counter of one byte. A page consists of 64
+//! buckets and fills a cache line. A page is allocated when its first value is recorded. When a
+//! bucket reaches 256 values, the number 256 is added to a separate list, and the bucket restarts
+//! at 0.
 //!
 //! With many flows, a histogram has usually left the processor's caches before its next value
-//! arrives. The processor must then wait for each read whose address depends on the read before it.
-//! So the histogram itself holds the page tables of two of these ranges (the near rows). For values
-//! in a near row, only the read of the bucket depends on another read from memory. Most RTTs of a
-//! flow lie in at most two ranges.
+//! arrives. The processor must then wait for each read whose address depends on the result of
+//! another read. To avoid such reads, the histogram itself contains the page tables of two ranges
+//! between powers of two (the near rows). For a value in a near row, only one read (of the bucket)
+//! depends on the result of another read. Two ranges usually suffice, because they contain most
+//! RTTs of a flow.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,14 +27,14 @@ const PAGE: usize = 64;
 /// When a bucket reaches this number of values, the number is added to the list of carries, and the
 /// bucket restarts at 0.
 const CARRY: u64 = 1 << 8;
-/// `NO_ROW` marks a power of two without a row. `NO_PAGE` marks a part of a row without a page.
+/// Marks a power of two without a row.
 const NO_ROW: u8 = u8::MAX;
+/// Marks a part of a row without a page.
 const NO_PAGE: u16 = u16::MAX;
 /// Marks a part of a near row without a page.
 const NO_NEAR: u8 = u8::MAX;
-/// A near row stores the index of a page in one byte. If a histogram has more pages than this
-/// number, it therefore has no near rows. So `NO_NEAR` is never the index of a page of a histogram
-/// with near rows.
+/// Largest number of pages of a histogram with near rows, because a near row stores the index of a
+/// page in one byte. `NO_NEAR` is never the index of such a page.
 const MOST_NEAR: usize = NO_NEAR as usize;
 
 /// Number of pages of one power of two.
@@ -40,7 +42,7 @@ const PARTS: usize = SUB / PAGE;
 /// Number of near rows.
 const NEAR: usize = 2;
 
-/// The pages of one power of two, as indices into `pages`.
+/// The pages of one power of two, stored as indices into `pages`.
 type Row = [u16; PARTS];
 
 /// Histogram of `u64` values (ns or bytes), with a relative bucket width of at most 2^-10.
@@ -64,12 +66,13 @@ struct Far {
     /// Index into `rows` for each power of two that has no near row.
     row: [u8; BLOCKS],
     rows: Vec<Row>,
-    /// The list of carries: counts that were moved here from the buckets. Each count is a multiple
-    /// of [`CARRY`]. The list is in ascending order of [`code`].
+    /// The list of carries: counts that were moved from the buckets to this list. Each count is a
+    /// multiple of [`CARRY`]. The list is in ascending order of [`code`].
     carried: Vec<(u16, u64)>,
 }
 
-/// The form in which processes send a histogram. It lists only the non-empty buckets.
+/// The form in which processes send a histogram to each other. This form lists only the non-empty
+/// buckets.
 #[derive(Serialize, Deserialize)]
 struct Sparse {
     sum: u128,
@@ -104,8 +107,7 @@ impl TryFrom<Sparse> for Histogram {
             if block >= BLOCKS || slot >= SUB {
                 return Err("a bucket that no histogram has");
             }
-            // Check that the total does not overflow. If it does not, no bucket can overflow
-            // either.
+            // Check that the total does not overflow. If the total fits, no bucket can overflow.
             let count = histogram.count.checked_add(n);
             histogram.count = count.ok_or("more values than can be counted")?;
             histogram.add(block, slot, n);
@@ -138,8 +140,8 @@ impl std::fmt::Debug for Histogram {
     }
 }
 
-/// Returns block and slot of a value. Block 0 contains the values 0..1024. Block b > 0 contains
-/// 1024 * 2^(b-1) .. 1024 * 2^b in steps of 2^(b-1).
+/// Returns the block and the slot of a value. Block 0 contains the values 0..1024. Block b > 0
+/// contains 1024 * 2^(b-1) .. 1024 * 2^b in steps of 2^(b-1).
 #[inline]
 fn slot(value: u64) -> (usize, usize) {
     if value < SUB as u64 {
@@ -273,8 +275,8 @@ impl Histogram {
         page
     }
 
-    /// Returns the index of a power of two's near row, or `None` if it has a far row. A power of two
-    /// without a row gets a near row if one is free.
+    /// Returns the index of a power of two's near row, or `None` if the power has a far row. A
+    /// power of two without a row gets a near row, if a near row is free.
     fn near_row(&mut self, block: usize) -> Option<usize> {
         let of = |wanted: u8| move |known: &u8| *known == wanted;
         let own = self.blocks.iter().position(of(block as u8));
@@ -316,7 +318,7 @@ impl Histogram {
         };
         self.demote(0);
         self.blocks = [self.blocks[1], block as u8];
-        // Every index of a page is below `MOST_NEAR`, or it is `NO_PAGE`.
+        // Every index of a page is below `MOST_NEAR` or equal to `NO_PAGE`.
         self.near = [self.near[1], row.map(|page| page.min(NO_NEAR.into()) as u8)];
         *self.far().of_or_new(block) = [NO_PAGE; PARTS];
     }
@@ -334,7 +336,7 @@ impl Histogram {
         }
     }
 
-    /// Returns block, slot and count of each bucket that has values, in ascending order.
+    /// Returns the block, the slot and the count of each bucket with values, in ascending order.
     fn filled(&self) -> impl Iterator<Item = (usize, usize, u64)> + '_ {
         let carried = self.far.as_ref().map_or(&[][..], |far| &far.carried);
         let mut carried = carried.iter().peekable();
@@ -386,8 +388,8 @@ impl Histogram {
     }
 
     /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` without values. The
-    /// percentile is the middle of the bucket that contains the value of rank ceil(p/100 * n), but
-    /// at most the maximum of all values.
+    /// percentile is the middle of the bucket that contains the value of rank ceil(p/100 * n). It
+    /// does not exceed the maximum of all values.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
@@ -408,7 +410,8 @@ impl Histogram {
         })
     }
 
-    /// Returns lower bound, width and count of each bucket that has values, in ascending order.
+    /// Returns the lower bound, the width and the count of each bucket with values, in ascending
+    /// order.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.filled().map(|(block, slot, n)| {
             let (lower, width) = bounds(block, slot);
@@ -515,7 +518,7 @@ mod tests {
     }
 
     /// Tests the memory of a histogram of a flow whose RTT doubles. The buckets need a kilobyte,
-    /// and the other parts of the histogram need little more.
+    /// and the other parts of the histogram need little additional memory.
     #[test]
     fn a_histogram_is_small() {
         assert!(size_of::<Histogram>() <= 112);
@@ -532,8 +535,8 @@ mod tests {
     }
 
     /// Compares a histogram with a map of buckets. The values lie in so many powers of two that
-    /// rows change between near and far. They also need so many pages that near rows cannot hold
-    /// the indices of the pages.
+    /// rows change between near and far. The values also need so many pages that near rows cannot
+    /// store the indices of the pages.
     #[test]
     fn rows_change_between_near_and_far() {
         let (mut histogram, mut model) = (Histogram::new(), std::collections::BTreeMap::new());
@@ -541,7 +544,8 @@ mod tests {
         let mut random = 1_u64;
         for step in 0..200_000_u64 {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-            // Half of the values are equal, and so in one bucket. Now and then, this value doubles.
+            // Half of the values are equal, so they share one bucket. After every 5,000 steps, this
+            // value doubles.
             let value = match random >> 63 {
                 0 => 3 << (10 + step / 5_000),
                 _ => (random << 1) >> (step / 20_000 * 6),

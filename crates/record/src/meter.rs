@@ -2,13 +2,13 @@
 //! engine.
 //!
 //! A [`Meter`] receives three values for each packet: the number that the packet carries, the frame
-//! length and the time. The simulator reports events as they happen, but the kernel engine derives
-//! them from captures and finds a drop only later. The results must therefore not depend on the
-//! order of the calls. For example, the integral of the backlog is computed as the sum over packets
-//! of length times time in the queue.
+//! length and the time. The simulator reports events as they happen. The kernel engine derives
+//! events from captures, and finds a drop some time after it happened. The results must therefore
+//! not depend on the order of the calls. For example, a meter computes the integral of the backlog
+//! as a sum over packets. Each packet adds its length times its time in the queue.
 //!
-//! The number identifies the packet's flow, or the connection of a traffic source. Counters belong
-//! to the number's owner: the flow or source.
+//! A packet's number identifies its flow, or the connection of a traffic source. Counters belong to
+//! the number's owner, which is the flow or the source.
 
 use std::sync::Arc;
 
@@ -63,8 +63,8 @@ pub struct Meter {
     /// The minimum queue delay in each time window.
     minima: Minima,
     timeline: Timeline,
-    /// Events, stored as series. Each series has a number that is computed from the owner and the
-    /// cause, and gets its key at the end of the run.
+    /// Events, stored as series. The number of a series is computed from the owner and the cause. A
+    /// series gets its key at the end of the run.
     events: Option<Series>,
     details: Option<Box<Details>>,
 }
@@ -81,8 +81,8 @@ struct Details {
 struct ProgramDelays {
     /// Number of the first program among the owners.
     first: usize,
-    /// Queue delays of each program, in ns. `Some` only if packets of the program's sender, but
-    /// none of its receiver, pass this link.
+    /// Queue delays of each program, in ns. `None` if packets of the program's receiver, or no
+    /// packets of its sender, pass this link.
     delays: Vec<Option<Histogram>>,
 }
 
@@ -101,7 +101,7 @@ impl ProgramDelays {
 /// owner's first drop or mark.
 #[derive(Default)]
 struct ByOwner {
-    /// For each owner, the index of its row in `rows` plus 1, or 0 if it has no row.
+    /// For each owner, the index of its row in `rows` plus 1, or 0 if the owner has no row.
     row: Paged<u32>,
     rows: Vec<Counts>,
 }
@@ -152,7 +152,7 @@ impl Meter {
     }
 
     /// Makes the meter also count by class, and take a sample every `interval_ns` up to `end_ns`.
-    /// If the interval is 0, it takes no samples.
+    /// If the interval is 0, the meter takes no samples.
     pub fn record_classes(&mut self, classes: Vec<ClassPlan>, end_ns: u64, interval_ns: u64) {
         let recorder = ClassRecorder::new(classes, self.warmup_ns, end_ns, interval_ns);
         if recorder.is_some() {
@@ -161,8 +161,8 @@ impl Meter {
     }
 
     /// Makes the meter also record queue delays of programs. `first` is the number of the first
-    /// program among the owners. `measured` is true for a program if only packets of its sender
-    /// pass this link.
+    /// program among the owners. `measured` is true for each program of which only the sender's
+    /// packets pass this link.
     pub fn record_programs(&mut self, first: usize, measured: Vec<bool>) {
         let delays = measured.iter().map(|on| on.then(Histogram::new));
         let delays: Vec<_> = delays.collect();
@@ -430,7 +430,8 @@ mod tests {
 
     #[test]
     fn the_backlog_is_integrated_whatever_the_order_of_the_calls() {
-        // One packet leaves, one is dropped from the head of the queue, and one stays.
+        // One packet leaves, one packet is dropped from the head of the queue, and one packet
+        // stays.
         let mut in_time = meter();
         in_time.arrive(1000, 50);
         in_time.arrive(500, 150);
@@ -468,7 +469,7 @@ mod tests {
         let source = &outcome.traffic[0].counts;
         assert_eq!((source.marks(), source.drops()), (2, 1));
         assert_eq!(outcome.links[0].counts.marks(), 2);
-        // Events of the whole run are recorded, and are ordered by flow and cause.
+        // The meter records events of the whole run, in the order of flows and causes.
         let series = &outcome.series;
         let names = |key: &SeriesKey| format!("{} {}", key.flow.as_deref().unwrap(), key.quantity);
         let keys: Vec<_> = series.keys.iter().map(names).collect();
@@ -581,7 +582,7 @@ mod tests {
             "100 ns are less than the kept delay: {held:?}"
         );
 
-        // Without series, requests are not recorded as rows.
+        // If the run records no series, requests are not recorded as rows.
         outcome.series = Series::default();
         outcome.complete([link(Meter::new(owners(2, [1], 1), 100))], false);
         assert!(outcome.series.is_empty());

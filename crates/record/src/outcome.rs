@@ -42,11 +42,11 @@ pub struct Outcome {
     pub packets: Option<PacketCount>,
     /// True if packets were not captured. In that case, everything that is computed from packets is
     /// missing: RTTs, delays, backlogs, and the numbers of drops and marks for each flow and cause.
-    /// Drops and marks of links are then only in [`LinkOutcome::totals`].
+    /// In that case, only [`LinkOutcome::totals`] contains the drops and marks of links.
     pub unwatched: bool,
 }
 
-/// Packet counts of a capture. They show whether the capture is complete.
+/// Packet counts of a capture, which show whether the capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
     /// Number of packets in the capture. A packet is counted once for every interface that captures
@@ -70,7 +70,7 @@ pub struct FlowOutcome {
     pub to_ns: u64,
     /// Payload bytes delivered in order in the measured time.
     pub delivered_bytes: u64,
-    /// RTT samples, in ns. Each ACK of data that was never retransmitted gives one sample.
+    /// RTT samples, in ns. Each ACK of data that was never retransmitted provides one RTT sample.
     pub rtt: Histogram,
     /// Samples of the sender's state, one for each record interval.
     pub samples: SenderSamples,
@@ -90,7 +90,7 @@ pub struct FlowOutcome {
     pub chunks: Option<Box<Completions>>,
 }
 
-/// Sums over a sender's samples. The samples end when all data of the sender is delivered.
+/// Sums over a sender's samples. Sampling ends when all data of the sender has been delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderSamples {
     /// Number of samples.
@@ -117,8 +117,8 @@ pub struct LinkOutcome {
     pub name: String,
     /// Name of the queue discipline.
     pub aqm: String,
-    /// Queue delay of every forwarded packet, in ns. It is measured from enqueue to dequeue, and
-    /// does not include the packet's own serialisation.
+    /// Queue delay of every forwarded packet, in ns. The delay is the time from enqueue to dequeue,
+    /// without the packet's own serialisation.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,
@@ -132,12 +132,12 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, in bytes.
     pub backlog_max_bytes: u64,
-    /// Total drops and marks according to the queue's own counters. Set if packets were not
+    /// Total drops and marks according to the queue's own counters. `Some` only if packets were not
     /// captured.
     pub totals: Option<Totals>,
     /// Samples over time, if any were taken.
     pub samples: Option<LinkSamples>,
-    /// Which flows filled the queue, and when it dropped and marked packets.
+    /// Which flows filled the queue, and when the queue dropped and marked packets.
     pub account: QueueAccount,
 }
 
@@ -155,22 +155,22 @@ pub struct Totals {
 pub struct TrafficOutcome {
     /// Name of the source.
     pub name: String,
-    /// Kind of the source, e.g. `cbr`.
+    /// Kind of the source, such as `cbr`.
     pub kind: String,
     /// Start of the measured time, in ns.
     pub from_ns: u64,
     /// End of the measured time, in ns.
     pub to_ns: u64,
-    /// Number of packets sent. For TCP, only data packets.
+    /// Number of packets sent. For TCP, only data packets count.
     pub sent_packets: u64,
-    /// Number of packets that arrived. For TCP, only data packets.
+    /// Number of packets that arrived. For TCP, only data packets count.
     pub received_packets: u64,
-    /// Frame bytes that arrived. For TCP, only bytes of data packets.
+    /// Frame bytes that arrived. For TCP, only the bytes of data packets count.
     pub received_bytes: u64,
     /// Drops and marks of the source's packets at every link.
     pub counts: Counts,
-    /// One-way delay of datagrams from the source to the end of the route, in ns. It includes
-    /// queues, transmission and propagation.
+    /// One-way delay of datagrams from the source to the end of the route, in ns. The delay
+    /// includes queueing, transmission and propagation.
     pub one_way: Histogram,
     /// Measurements of echoes, if the receiver echoes datagrams.
     pub echoes: Option<Box<EchoOutcome>>,

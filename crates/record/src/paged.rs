@@ -1,19 +1,19 @@
-//! A sparse table, indexed by number. For example, it contains the counters of each flow at a link
-//! that only some flows use. A page is allocated at the first write to one of the page's numbers.
+//! A sparse table with a value for each index. An example is a table with the counters of each flow
+//! at a link that only some flows use. A page is allocated at the first write to one of its values.
 
 use crate::fetch;
 
 /// Number of values on a page.
 const PAGE: usize = 128;
 
-/// Values by number. A number that was never written has the default value.
+/// Values by index (`number`). An index that was never written has the default value.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Paged<T> {
     pages: Vec<Option<Box<[T; PAGE]>>>,
 }
 
 impl<T: Copy + Default> Paged<T> {
-    /// Calls a function that changes the value of a number.
+    /// Calls a function that changes the value at an index (`number`).
     #[inline]
     pub fn change(&mut self, number: u32, with: impl FnOnce(&mut T)) {
         let place = number as usize;
@@ -23,7 +23,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Prefetches the value of a number into the processor's cache.
+    /// Prefetches the value at an index into the processor's cache.
     #[inline]
     pub fn fetch(&self, number: u32) {
         let place = number as usize;
@@ -32,7 +32,7 @@ impl<T: Copy + Default> Paged<T> {
         }
     }
 
-    /// Returns the value of a number for writing. Allocates its page if needed.
+    /// Returns the value at an index for writing. Allocates the value's page if needed.
     #[cold]
     pub fn at(&mut self, number: u32) -> &mut T {
         let place = number as usize;
@@ -44,14 +44,14 @@ impl<T: Copy + Default> Paged<T> {
         &mut page[place % PAGE]
     }
 
-    /// Returns the value of a number.
+    /// Returns the value at an index.
     pub fn get(&self, number: usize) -> T {
         let page = self.pages.get(number / PAGE).and_then(Option::as_ref);
         page.map_or_else(T::default, |page| page[number % PAGE])
     }
 
-    /// Iterates over the numbers and values on the allocated pages, in ascending order of the
-    /// numbers.
+    /// Iterates over the indices and values on the allocated pages, in ascending order of the
+    /// indices.
     pub fn iter(&self) -> impl Iterator<Item = (usize, T)> + '_ {
         let pages = self.pages.iter().enumerate();
         let pages = pages.filter_map(|(at, page)| Some((at * PAGE, page.as_ref()?)));

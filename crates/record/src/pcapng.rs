@@ -6,16 +6,16 @@
 //! dropped or the link lost, with the cause as a comment). Times are in nanoseconds from the start
 //! of the run. Packets are Ethernet frames, cut after their headers.
 //!
-//! The crate pcap-file 2.0 is not used. It writes the same bytes, but takes 400 instructions per
-//! packet instead of 258. That crate would also add eight crates (among them a second version of
-//! syn) to the guest of the kernel engine.
+//! This module replaces the crate pcap-file 2.0, which writes the same bytes, but takes 400
+//! instructions per packet instead of 258. The crate would also add eight crates (among them a
+//! second version of syn) to the guest of the kernel engine.
 
 use std::io::{self, Write};
 
 use crate::{PacketCount, Seen};
 
 /// Largest number of packets in a capture, over all interfaces. A file with this number of packets
-/// has about 2 GB.
+/// is about 2 GB long.
 const MAX_PACKETS: u64 = 20_000_000;
 
 /// The three interfaces of a link: the suffix of the name, and a description of the packets
@@ -45,9 +45,9 @@ impl<W: Write> PacketCapture<W> {
         })
     }
 
-    /// Appends a packet of `len` bytes on the wire. `bytes` are the first bytes of the packet. If
-    /// the capture has reached its limit, the packet is only counted. Calls must be in the order of
-    /// time.
+    /// Appends a packet of `len` bytes on the wire. `bytes` contains the first bytes of the packet.
+    /// If the capture has reached its limit, counts the packet, but does not store it. Calls must
+    /// be in the order of time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -152,8 +152,8 @@ impl<W: Write> PacketFile<W> {
         Ok(file)
     }
 
-    /// Appends a packet. The arguments are the number of its interface, the time since the start of
-    /// the run in ns, the length on the wire, and the bytes to store.
+    /// Appends a packet. The arguments are the number of the packet's interface, the time since the
+    /// start of the run in ns, the length on the wire, and the bytes to store.
     pub fn packet(
         &mut self,
         interface: u32,
@@ -283,10 +283,11 @@ mod tests {
         let kinds: Vec<u32> = blocks.iter().map(|b| b.0).collect();
         assert_eq!(kinds, [0x0A0D_0D0A, 1, 1, 1, 6, 6]);
         assert_eq!(blocks[0].1[..4], [0x4D, 0x3C, 0x2B, 0x1A]);
-        // Link type Ethernet, reserved, no snap length, and `if_name` of 4 bytes.
+        // The fields are: link type Ethernet, reserved, no snap length, and the option `if_name` of
+        // 4 bytes.
         assert_eq!(blocks[1].1[..8], [1, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(blocks[1].1[8..16], [2, 0, 4, 0, b'b', b'.', b'i', b'n']);
-        // `if_tsresol` 9, and the end of options.
+        // The option `if_tsresol` with the value 9, and the end of options.
         let end = blocks[1].1.len() - 12;
         assert_eq!(blocks[1].1[end..], [9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(

@@ -1,5 +1,6 @@
-//! Measurements of the programs of a run, taken from their packets. An entry of `[[programs]]` is a
-//! pair of hosts, and its packets are all packets between them.
+//! Measurements of the programs of a run, derived from the packets of the programs. An entry of
+//! `[[programs]]` is a pair of hosts. The packets of an entry are all packets between its two
+//! hosts.
 
 use std::net::IpAddr;
 
@@ -16,17 +17,18 @@ pub struct Measures {
     pub to_ns: u64,
     /// Number of packets that the sender's host sent.
     pub sent_packets: u64,
-    /// Number of these packets that reached the receiver's host.
+    /// Number of packets from the sender's host that reached the receiver's host.
     pub received_packets: u64,
-    /// Payload bytes that arrived at the receiver's host. For TCP, these are the bytes that the
-    /// receiver's ACKs show as arrived in order. For other protocols, these are the bytes of all
-    /// packets.
+    /// Payload bytes that arrived at the receiver's host. For TCP, these are the bytes that arrived
+    /// in order according to the receiver's ACKs. For other protocols, these are the payload bytes
+    /// of all packets.
     pub delivered_bytes: u64,
-    /// Payload bytes that arrived at the sender's host. They are counted like `delivered_bytes`.
+    /// Payload bytes that arrived at the sender's host. These bytes are counted in the same way as
+    /// `delivered_bytes`.
     pub back_bytes: u64,
-    /// Round-trip times, in ns. For TCP, each ACK of data that was never retransmitted gives one
-    /// sample. For other protocols, each value is an estimate: the base RTT plus the measured queue
-    /// delays.
+    /// Round-trip times, in ns. For TCP, each ACK of data that was never retransmitted provides one
+    /// RTT sample. For other protocols, each RTT is an estimate: the base RTT plus the measured
+    /// queue delays.
     pub rtt: Histogram,
     /// Whether `rtt` contains estimates instead of samples.
     pub rtt_estimated: bool,
@@ -39,12 +41,13 @@ pub struct Measures {
     /// Not-ECT, ECT(1), ECT(0), CE.
     pub ecn_sent: [u64; 4],
     /// Time from the first to the last packet with payload, including the warm-up, in ns. `None` if
-    /// further packets might have followed after the run.
+    /// the programs might have sent further packets after the run.
     pub completion_ns: Option<u64>,
 }
 
 impl Measures {
-    /// Adds the measurements of other packets. Extends the measured time to cover both.
+    /// Adds the measurements of other packets. Extends the measured time to cover both sets of
+    /// packets.
     pub fn merge(&mut self, other: &Measures) {
         self.from_ns = self.from_ns.min(other.from_ns);
         self.to_ns = self.to_ns.max(other.to_ns);
@@ -81,11 +84,11 @@ pub struct ProgramOutcome {
     /// How the sender's program and the receiver's program ended. `None` if the program was still
     /// running, or if that host runs no program.
     pub ends: [Option<Ended>; 2],
-    /// Numbers from the program's output files, by name. The scenario selects these numbers. `None`
-    /// if a number was not found.
+    /// Numbers from the program's output files, by name. The scenario selects which numbers to
+    /// read. `None` if a number was not found.
     pub numbers: Vec<(String, Option<f64>)>,
-    /// Output files of the entry's transport stacks in the simulator. On the kernel engine, this is
-    /// empty, because the guest itself stores the files of programs.
+    /// Output files of the entry's transport stacks in the simulator. On the kernel engine, this
+    /// list is empty, because the guest itself stores the files of programs.
     #[serde(skip)]
     pub files: Vec<LeftFile>,
 }
@@ -105,7 +108,8 @@ pub const MAX_TUPLES: usize = 1000;
 /// The measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples whose measurements this entry sums up. It is 1, except in the last entry.
+    /// Number of 5-tuples whose measurements this entry sums up. Only in the last entry, this
+    /// number may exceed 1.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,

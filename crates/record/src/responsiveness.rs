@@ -28,11 +28,11 @@ impl Confidence {
     }
 }
 
-/// Results of a responsiveness test. They cover the last intervals of the test.
+/// Results of a responsiveness test. The results cover only the last intervals of the test.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ResponsivenessOutcome {
-    /// Durations of foreign probes, in ns. Each foreign probe opens a new connection. A duration
-    /// includes the handshake and the fetch.
+    /// Durations of foreign probes, in ns. Each foreign probe opens a new connection. The duration
+    /// of a foreign probe includes the handshake and the fetch.
     pub foreign: Histogram,
     /// Durations of probes on bulk connections, which load the link, in ns.
     pub loaded: Histogram,

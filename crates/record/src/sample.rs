@@ -1,8 +1,9 @@
-//! Declares the quantities of flows, links and programs that are sampled over time. For each
-//! quantity, it declares when a sample becomes a row of the series.
+//! Declares the quantities of flows, links and programs that are sampled over time. The module also
+//! declares when a sample of a quantity becomes a row of the series.
 //!
-//! To add a quantity, add a line for it here, and set the new field in each engine that knows the
-//! value. In addition, algorithms declare gauges: internal values that are also sampled.
+//! To add a quantity, add a line to the declarations in this file, and set the new field in each
+//! engine that provides the value. In addition, algorithms declare gauges: internal values that are
+//! also sampled.
 
 use crate::{Series, SeriesId};
 
@@ -22,7 +23,8 @@ pub struct Quantity {
 /// When a quantity is recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// At every record interval. If the run records ACKs, after every ACK instead.
+    /// At every record interval. If the run records ACKs, the quantity is recorded after every ACK
+    /// instead.
     State,
     /// At every record interval.
     Interval,
@@ -33,7 +35,7 @@ pub enum When {
 }
 
 impl When {
-    /// Returns the words with which the documentation says when the quantity is recorded.
+    /// Returns the text for the documentation that states when the quantity is recorded.
     pub const fn doc(self) -> &'static str {
         match self {
             When::State => "every interval; with `series = \"acks\"` after every ACK",
@@ -58,7 +60,7 @@ macro_rules! quantities {
                 $(Quantity { name: stringify!($name), unit: $unit, doc: $doc, when: When::$when },)*
             ];
 
-            /// Returns how many quantities are recorded at any of these times.
+            /// Returns how many quantities are recorded at any of the times in `when`.
             pub fn rows(when: &[When]) -> u64 {
                 let all = Self::QUANTITIES.iter();
                 all.filter(|quantity| when.contains(&quantity.when)).count() as u64
@@ -115,8 +117,8 @@ quantities! {
 /// The series of a flow.
 ///
 /// Series are declared in this order: quantities that are always recorded, internal values of
-/// algorithms (gauges), then quantities recorded after every ACK. All ids are computed from the
-/// first id, so a flow does not need a list of ids.
+/// algorithms (gauges), then quantities recorded after every ACK. A sampler computes all ids from
+/// the first id, so a flow does not need a list of ids.
 pub struct FlowSampler {
     first: SeriesId,
     gauges: u32,

@@ -1,9 +1,9 @@
-//! Manages scratch folders. A process writes files into its scratch folder, then moves them to
-//! their final folder. Both folders have the same parent.
+//! Manages scratch folders. A process writes files into its scratch folder, then moves the files to
+//! their final folder. The scratch folder and the final folder have the same parent.
 //!
-//! Each scratch folder has a lock file beside it, which the owning process keeps locked. If another
-//! process can lock this file, the owner has ended. The next process that opens a scratch folder
-//! with the same parent deletes the folders of owners that have ended.
+//! Beside each scratch folder is a lock file, which the owning process keeps locked. If another
+//! process can lock this lock file, the owner has ended. The next process that opens a scratch
+//! folder with the same parent deletes the folders of owners that have ended.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -90,7 +90,8 @@ fn remove_leftovers(parent: &Path) {
         let Some(scratch) = name.to_str().and_then(|n| n.strip_suffix(LOCK_SUFFIX)) else {
             continue;
         };
-        // A lock file is a regular file. Opening anything else, such as a pipe, may block.
+        // Open only regular files, because a lock file is a regular file. Opening another kind of
+        // file, such as a pipe, may block.
         if !is_name(scratch) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
@@ -159,7 +160,7 @@ mod tests {
     fn leftovers_of_the_dead_go_and_those_of_the_living_stay() {
         let root = tempfile::tempdir().expect("a folder");
         let living = Scratch::open(root.path()).expect("a folder");
-        // Create what a killed process leaves: a folder, and a lock file that no process has
+        // Create what a killed process would leave: a folder, and a lock file that no process has
         // locked.
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
@@ -230,7 +231,8 @@ mod tests {
         let first = Scratch::open(root.path()).expect("a folder");
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
-        // Other tests also take serial numbers, so lock many of the next names.
+        // Other tests also use serial numbers, so lock the lock files of many following serial
+        // numbers.
         let serial: u64 = serial.parse().expect("a number");
         let locks: Vec<File> = (serial + 1..serial + 40)
             .map(|serial| {
@@ -263,15 +265,16 @@ mod tests {
         let name = first.path().file_name().expect("a name").to_string_lossy();
         let (process, serial) = name.rsplit_once('-').expect("prefix, process, serial");
         let serial: u64 = serial.parse().expect("a number");
-        // Other tests also take serial numbers, so occupy many of the next names.
+        // Other tests also use serial numbers, so create folders with many following serial
+        // numbers.
         for serial in serial + 1..serial + 40 {
             fs::create_dir(root.path().join(format!("{process}-{serial}"))).expect("a folder");
         }
         let error = Scratch::open(root.path()).expect_err("a folder is in the way");
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert!(error.to_string().contains(process), "{error}");
-        // The lock file of the folder that could not be created is deleted. So only the lock file
-        // of the first folder remains.
+        // If a folder could not be created, its lock file is deleted. Only the lock file of the
+        // first folder therefore remains.
         let names = fs::read_dir(root.path()).expect("a folder");
         let names = names.map(|entry| entry.expect("an entry").file_name());
         let names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
@@ -283,7 +286,8 @@ mod tests {
     #[test]
     fn a_lock_stays_as_long_as_what_it_is_for() {
         let root = tempfile::tempdir().expect("a folder");
-        // A file with such a name is not a scratch folder and must not be deleted.
+        // A file with the name of a scratch folder is not a scratch folder, and must not be
+        // deleted.
         let file = root.path().join(".tailback-1-0");
         let lock = root.path().join(".tailback-1-0.lock");
         fs::write(&file, "").expect("a file");

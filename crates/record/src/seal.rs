@@ -1,8 +1,8 @@
 //! Seals JSON files with a hash of their own content, and computes hashes of other files.
 //!
-//! The last line of a sealed object is `"sha256"`, the SHA-256 of every byte before that line. If
-//! the file was truncated or a bit changed, the seal does not match. The seal detects damage, but
-//! not forgery, because anyone can compute a seal.
+//! The last entry of a sealed object is `"sha256"`, the SHA-256 of every byte before this entry. If
+//! the file was truncated or a bit has changed, the seal does not match the content. The seal
+//! detects damage, but not forgery, because anyone can compute a seal.
 
 use std::io::{self, Read, Write};
 
@@ -52,7 +52,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Returns size and hash of these bytes.
+    /// Returns the size and the hash of the given bytes.
     pub fn of_bytes(bytes: &[u8]) -> Mark {
         Mark {
             bytes: bytes.len() as u64,
@@ -60,7 +60,7 @@ impl Mark {
         }
     }
 
-    /// Returns size and hash of all data from a reader.
+    /// Returns the size and the hash of all data from a reader.
     pub fn of(mut reader: impl Read) -> io::Result<Mark> {
         let mut hashing = Hashing::new(io::sink());
         let mut buffer = vec![0; 1 << 16];
@@ -92,7 +92,7 @@ impl<W: Write> Hashing<W> {
         }
     }
 
-    /// Returns size and hash of the data so far.
+    /// Returns the size and the hash of the data written so far.
     pub fn mark(&self) -> Mark {
         Mark {
             bytes: self.bytes,
@@ -148,7 +148,7 @@ mod tests {
     }
 
     /// A reader that returns one byte at a time and is interrupted before each byte. After the last
-    /// byte, it fails or ends.
+    /// byte, the reader fails or ends.
     struct Hesitant {
         bytes: Vec<u8>,
         interrupted: bool,

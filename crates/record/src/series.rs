@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct SeriesId(u32);
 
 impl SeriesId {
-    /// Returns the id of the series that was declared `more` series after this one.
+    /// Returns the id of the series that was declared `more` series after the series with this id.
     pub(crate) fn plus(self, more: u32) -> SeriesId {
         SeriesId(self.0 + more)
     }
@@ -28,12 +28,12 @@ pub struct SeriesKey {
     pub flow: Option<Arc<str>>,
     /// The link to which the series belongs, if any.
     pub link: Option<Arc<str>>,
-    /// The quantity, with its unit as suffix if it has one, e.g. `cwnd` (segments), `srtt_ns`,
+    /// The quantity, with the unit (if any) as suffix, such as `cwnd` (segments), `srtt_ns`,
     /// `backlog_bytes`, `drop.overflow` (an event).
     pub quantity: Arc<str>,
 }
 
-/// Largest number of rows. Further rows are not stored, and are counted in [`Series::lost`].
+/// Largest number of rows. Rows beyond this limit are not stored, and [`Series::lost`] counts them.
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// One sample or event.
@@ -49,8 +49,8 @@ pub struct Row {
 
 /// Samples and events, in the order in which they were recorded.
 ///
-/// A run may have millions of rows. They are stored in a packed form ([`packed`]), in which most
-/// rows take three to five bytes.
+/// A run may have millions of rows. A series stores rows in a packed form ([`packed`]), in which
+/// most rows take three to five bytes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(try_from = "Columns", into = "Columns")]
 pub struct Series {
@@ -123,8 +123,8 @@ impl Series {
     }
 
     /// Returns a text that shares its memory with an equal text of one of the last keys, if
-    /// possible. The last keys are those of the flow that is being declared and of the flow
-    /// declared before it.
+    /// possible. The last keys are the keys of the flow that is being declared, and of the flow
+    /// declared before this flow.
     fn shared<'a>(
         &'a self,
         text: &str,
@@ -141,8 +141,8 @@ impl Series {
         SeriesId(number)
     }
 
-    /// Adds keys for the series whose ids [`Series::numbered`] created, in the order of their
-    /// numbers. Series without rows get no key.
+    /// Adds keys for the series whose ids [`Series::numbered`] created, in the order of these ids.
+    /// Series without rows get no key.
     pub(crate) fn name(&mut self, key: impl Fn(u32) -> SeriesKey) {
         let numbers = self.rows().map(|row| row.key as usize + 1).max();
         let mut place = vec![None; numbers.unwrap_or(0)];
@@ -191,7 +191,7 @@ impl Series {
         self.rows.iter()
     }
 
-    /// Replaces each row by the row that a function returns.
+    /// Replaces each row with the row that a function returns.
     pub fn change_rows(&mut self, change: impl Fn(Row) -> Row) {
         let mut rows = packed::Rows::default();
         self.rows().for_each(|row| rows.push(change(row)));
@@ -228,8 +228,8 @@ impl Series {
     }
 }
 
-/// How many of the last keys are searched for an equal text. These include all keys of the previous
-/// flow, because a flow has at most about a dozen series (BBR).
+/// How many of the last keys are searched for an equal text. The last keys include all keys of the
+/// previous flow, because a flow has at most about a dozen series (BBR).
 const SHARING: usize = 40;
 
 #[cfg(test)]

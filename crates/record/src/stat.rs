@@ -33,19 +33,19 @@ pub struct Stat {
 }
 
 impl Stat {
-    /// The statistics of most quantities, in the order of the JSON.
+    /// The names of the statistics of most quantities, in the order of the JSON.
     pub const NAMES: &'static [&'static str] = &[
         "n", "mean", "stddev", "p1", "p25", "p50", "p75", "p99", "max",
     ];
-    /// The statistics of end-to-end delays, in the order of the JSON.
+    /// The names of the statistics of end-to-end delays, in the order of the JSON.
     pub const OF_DELAYS: &'static [&'static str] =
         &["n", "mean", "p50", "p95", "p99", "p999", "max"];
 
-    /// Returns the statistics of some numbers. No number may be NaN.
+    /// Returns the statistics of the given numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Compute the mean and the standard deviation before sorting. The values are then added in
-        // the order in which they were measured.
+        // Compute the mean and the standard deviation before sorting. Before sorting, the values
+        // are added in the order in which they were measured.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -121,7 +121,7 @@ impl Stat {
         ]
     }
 
-    /// Selects by name which statistics are written.
+    /// Selects by name the statistics that are written.
     pub fn only(&self, names: &'static [&'static str]) -> Only<'_> {
         Only { stat: self, names }
     }
@@ -186,13 +186,14 @@ mod tests {
             [stat.p1, stat.p25, stat.p50, stat.p75, stat.p99],
             [10.0, 20.0, 30.0, 40.0, 50.0].map(Some)
         );
-        // The squared deviations are 400, 100, 0, 100 and 400. Their sum divided by 4 is 250.
+        // The squared deviations are 400, 100, 0, 100 and 400. The sum of these squares, divided by
+        // 4, is 250.
         assert_eq!(stat.stddev, Some(250_f64.sqrt()));
         // Of four values, the 25th percentile is the first value, because its rank is exactly 1.
         let stat = Stat::of(vec![4.0, 3.0, 2.0, 1.0]);
         assert_eq!([stat.p25, stat.p50, stat.p75], [1.0, 2.0, 3.0].map(Some));
-        // Of 101 values, the 1st percentile is the second value. Of 100 values, it is the first
-        // value.
+        // Of 101 values, the 1st percentile is the second value. Of 100 values, the 1st percentile
+        // is the first value.
         let stat = Stat::of((1..=101).map(f64::from).collect());
         assert_eq!([stat.p1, stat.p99], [Some(2.0), Some(100.0)]);
         let stat = Stat::of((1..=100).map(f64::from).collect());

@@ -1,9 +1,9 @@
 //! Reads run folders, and checks that each file is unchanged since it was written.
 //!
-//! Run folders are untrusted. Files must be regular files, not links, with the sizes and hashes
-//! that the manifest lists. The manifest must be sealed, have the current format, and contain the
-//! same run id as the folder's name. Tables must have the expected columns and numbers of rows
-//! ([`crate::table::check`]).
+//! Run folders are untrusted. Files must be regular files, not symbolic links, with the sizes and
+//! hashes that the manifest lists. The manifest must be sealed, have the current format, and
+//! contain the same run id as the folder's name. Tables must have the expected columns and numbers
+//! of rows ([`crate::table::check`]).
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -45,7 +45,7 @@ pub enum Fault {
     /// The folder does not exist.
     Absent(String),
     /// The folder or file has changed since it was written. The text is a sentence that contains
-    /// the path.
+    /// the path of the folder or file.
     Damaged(String),
     /// The folder or file cannot be read.
     Io(io::Error),
@@ -157,7 +157,7 @@ impl RunFolder {
         let Some(timing) = timing.filter(|_| is_whole(&bytes)) else {
             return damaged(&file, NOT_WRITTEN);
         };
-        // Earlier versions did not write the run's id into this file.
+        // Earlier versions of tailback did not write the run's id into `timing.json`.
         if timing.get("run_id").is_some_and(|id| *id != self.run_id) {
             return damaged(&file, "that of another run");
         }
@@ -170,7 +170,7 @@ impl RunFolder {
     }
 
     /// Returns the bytes of a file. Checks that the bytes are unchanged since they were written.
-    /// For a table, also checks its columns and rows.
+    /// For a table, also checks the columns and the number of rows.
     pub fn read(&self, name: &str) -> Result<Vec<u8>> {
         let path = self.path.join(name);
         let (mark, rows) = self.mark(name)?;
@@ -312,7 +312,7 @@ mod tests {
     }
 
     /// Tests which files a manifest must list: a summary and both tables. The manifest must state a
-    /// number of rows for each table, and for no other file.
+    /// number of rows for each table, but not for other files.
     #[test]
     fn the_files_of_a_manifest() {
         let mark = || json!({ "bytes": 3, "sha256": "ab" });

@@ -1,8 +1,8 @@
 //! The summary of a run, which `--json` prints. It does not contain the parameters of a sweep,
 //! because the same run may belong to several sweeps.
 //!
-//! A value that is not available is `null`, never 0. Names and units of fields do not change. A new
-//! field needs one declaration ([`field`]).
+//! A value that is not available is `null`, never 0. Names and units of fields do not change. To
+//! add a field, add one declaration ([`field`]).
 
 mod chunks;
 pub mod field;
@@ -40,7 +40,7 @@ fields! {
         duration_s: f64 = about();
         /// Start of the measurement, s.
         warmup_s: f64 = about();
-        /// A summary for each flow, in file order.
+        /// A summary for each flow, in the order of the scenario file.
         flows: FlowSummaries<'a> = about();
         /// The first link.
         queue: Option<QueueSummary> = about();
@@ -53,7 +53,7 @@ fields! {
         programs: Vec<ProgramSummary> = about().or_left_out();
         /// A summary for each class of flows, in the order of the scenario.
         classes: Vec<ClassSummary> = about();
-        /// Jain's index of the flows' throughputs. It is 1 if all throughputs are equal.
+        /// Jain's index of the flows' throughputs. The index is 1 if all throughputs are equal.
         jain: Option<f64> = measured("", Flows).at_most(1.0).more();
     }
 }
@@ -90,7 +90,7 @@ fields! {
     pub struct FlowSummary<'a> {
         /// Name of the flow.
         name: &'a str = about();
-        /// Name of its congestion control.
+        /// Name of the flow's congestion control.
         cc: &'a str = about();
         /// Payload delivered in order, divided by the flow's measured time.
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
@@ -123,7 +123,7 @@ fields! {
         /// Share of the samples in which the receive window limited the sender. The sender is
         /// sampled once per `record.interval`.
         rwnd_limited: Option<f64> = measured("", Samples).at_most(1.0).added();
-        /// The durations of its chunks; only for flows with chunks.
+        /// The durations of the flow's chunks; only for flows with chunks.
         chunks: Option<ChunkSummary> = about().or_left_out().beside();
     }
 }
@@ -153,8 +153,8 @@ fields! {
         causes: Option<Causes> = about();
         /// Frame bytes sent, divided by the bytes that the link could carry in the measured time.
         utilisation: Option<f64> = measured("", Bytes).at_most(1.0).more();
-        /// Time-weighted mean of the backlog. The packet in transmission counts only with
-        /// `count_in_service`.
+        /// Time-weighted mean of the backlog. The packet in transmission counts only if
+        /// `count_in_service` is set.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
         /// Largest backlog. The packet in transmission does not count.
         occupancy_bytes_max: Option<u64> = measured("byte", Once).less().added();
@@ -183,13 +183,13 @@ fields! {
         throughput_mbit: Option<f64> = measured("Mbit/s", Bytes).more();
         /// Packets sent; for TCP, only data packets count.
         sent_packets: u64 = measured("packets", Count);
-        /// Packets that arrived; for TCP, data packets.
+        /// Packets that arrived; for TCP, only data packets count.
         received_packets: u64 = measured("packets", Count);
-        /// Drops of its packets at every link.
+        /// Drops of the source's packets at every link.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks of its packets at every link.
+        /// CE marks of the source's packets at every link.
         marks: Option<u64> = measured("packets", Count);
-        /// SCE marks of its packets at every link.
+        /// SCE marks of the source's packets at every link.
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
@@ -201,16 +201,17 @@ fields! {
             .only(&["mean", "p50", "p95", "p99", "p999", "max"])
             .less()
             .added();
-        /// The outcome of its requests; only for sources whose datagrams are echoed.
+        /// The outcome of the source's echo requests; only for sources whose datagrams are echoed.
         echoes: Option<EchoSummary> = about().or_left_out().beside();
-        /// The outcome of its frames; only for sources of media.
+        /// The outcome of the source's frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
         /// Page load time, from the first connection of a page to the last byte of the page's last
         /// connection.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
-        /// Responsiveness under working conditions; only for sources that measure it.
+        /// Responsiveness under working conditions; only for sources that measure the
+        /// responsiveness.
         responsiveness: Option<ResponsivenessSummary> = about().or_left_out().beside();
-        /// The durations of its requests; only for sources with requests.
+        /// The durations of the source's requests; only for sources with requests.
         completions: Option<CompletionSummary> = about().or_left_out().beside();
     }
 }
@@ -254,7 +255,7 @@ fields! {
         /// `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
         /// Estimated window of a TCP flow. There is one sample for each flow and each interval of
-        /// `record.statistics`: the flow's rate x (mean queue delay + base RTT).
+        /// `record.statistics`. A sample is the flow's rate x (mean queue delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
         /// Share of the link's capacity that the class uses. There is one sample for each interval
         /// of `record.statistics`.
@@ -266,7 +267,7 @@ fields! {
         /// sample for each interval of `record.statistics`.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
         /// Queue delay of the class's packets. There is one sample for each interval of
-        /// `record.statistics`: the mean over the packets of the interval.
+        /// `record.statistics`. A sample is the mean over the packets of the interval.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }
@@ -504,7 +505,7 @@ fn ms(ns: f64) -> f64 {
     ns / 1e6
 }
 
-/// Returns the mean rate of this many bytes between two times, in Mbit/s.
+/// Returns the mean rate at which `bytes` bytes were sent between two times, in Mbit/s.
 fn mbit(bytes: u64, from_ns: u64, to_ns: u64) -> Option<f64> {
     let elapsed_ns = to_ns.checked_sub(from_ns)?;
     // One bit/ns is one Gbit/s.

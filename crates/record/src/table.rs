@@ -42,15 +42,15 @@ pub const HISTOGRAMS: &str = "message histograms {
 /// Number of rows in a row group. A small row group needs little memory to write and to read.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// If a series has at most this many row groups, each group is written by reading all rows. The
-/// rows are packed, so they can only be read in the order of recording.
+/// Largest number of row groups for which each group is written by reading all rows. The rows are
+/// packed, so they can only be read in the order of recording.
 const READINGS: usize = 4;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
 /// bytes.
 const EXPANSION: u64 = 24;
 
-/// Writes a table of this schema. Returns the number of its rows.
+/// Writes a table with the given schema. Returns the number of rows of the table.
 pub fn write<W: Write + Send>(
     to: W,
     schema: &str,
@@ -59,8 +59,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Omit statistics and the offset index. Neither is useful in files of this size. In a short
-        // run, they would take up most of the file.
+        // Omit statistics and the offset index. Statistics and the offset index are not useful in
+        // files of this size. In a short run, they would take up most of the file.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -82,10 +82,10 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file has the form that [`write`] produces, and contains a table of this schema
-/// with `rows` rows. Reading a checked table needs memory only for its rows and for [`EXPANSION`]
-/// times its size. The check itself does not decompress any data. The error describes what is
-/// wrong.
+/// Checks that a file has the form that [`write`] produces, and contains a table with the given
+/// schema and `rows` rows. Reading a checked table needs memory only for its rows, and for
+/// [`EXPANSION`] times the size of the file. The check itself does not decompress any data. The
+/// error describes what is wrong.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
     if rows > series::MAX_ROWS as u64 {
         return Err(format!("more than {} rows", series::MAX_ROWS));
@@ -152,9 +152,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes one series after the other, and returns the number of rows. In this order, rows with
-/// equal keys are adjacent, so the keys compress well. A reader also finds all rows of a series in
-/// one place.
+/// Writes one series after the other, and returns the number of rows. In the order of series, rows
+/// with equal keys are adjacent, so the keys compress well. A reader also finds all rows of a
+/// series in one place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -191,9 +191,9 @@ fn begins(series: &Series) -> Vec<u32> {
     begins
 }
 
-/// Divides the rows into the row groups of the file, packed and in the order of recording. Returns
-/// no parts if the file has at most [`READINGS`] row groups: it then takes less memory to read all
-/// rows for each group.
+/// Divides the rows into parts, one for each row group of the file. A part is packed and in the
+/// order of recording. Returns no parts if the file has at most [`READINGS`] row groups. With few
+/// groups, it takes less memory to read all rows for each group.
 fn parts(series: &Series, begins: &[u32], group_rows: usize) -> Vec<packed::Rows> {
     let groups = series.len().div_ceil(group_rows);
     if groups <= READINGS {
@@ -219,7 +219,7 @@ fn collect_group(
 ) {
     match part {
         Some(part) => {
-            // The part does not have the rows that a series has in earlier row groups.
+            // The part does not contain the rows of a series that belong to earlier row groups.
             let first = range.start as u32;
             let next = begins.iter().map(|&begin| begin.max(first)).collect();
             collect(part.iter(), next, range, into);
@@ -228,9 +228,10 @@ fn collect_group(
     }
 }
 
-/// Collects the rows of a row group: the rows whose places are in `range`, if all rows are sorted
-/// by series. Within a series, rows are in the order of recording. `rows` are in the order of
-/// recording. `next` contains, for each series, the place of the first of these rows.
+/// Collects the rows of a row group, that is, the rows whose positions among all rows sorted by
+/// series are in `range`. Within a series, rows are in the order of recording. `rows` are in the
+/// order of recording. For each series, `next` contains the position of the first row of this
+/// series in `rows`.
 fn collect(
     rows: impl Iterator<Item = Row>,
     mut next: Vec<u32>,
@@ -410,8 +411,8 @@ fn optional<'a, R, W: Write + Send>(
     })
 }
 
-/// The text of the previous row in the form that the Parquet writer needs. It is kept because most
-/// rows repeat the text.
+/// The text of the previous row in the form that the Parquet writer needs. The writer stores this
+/// text because most rows repeat the text of the previous row.
 #[derive(Default)]
 struct Last<'a>(Option<(&'a str, ByteArray)>);
 

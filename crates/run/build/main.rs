@@ -1,23 +1,23 @@
 //! Computes the engine's version, which is its release and a hash of everything that can change a
-//! result. Because of this version, tailback reuses a stored run only if the current code would
-//! produce the same results.
+//! result. With this version, tailback detects whether the current code would produce the same
+//! results as a stored run.
 
 mod sources;
 
 use sources::{Hash, files, hash_rust};
 
 /// Root files of all code that determines results: the simulator, the measurements, and the writers
-/// of captures and run folders. The code that reads scenario files is not among them, because the
+/// of captures and run folders. The code that reads scenario files does not count, because the
 /// canonical form of a sweep point contains everything that this code reads. The crate `wasm`
-/// includes this script and must compute the same version. The paths therefore do not begin inside
-/// this crate.
+/// includes this script and must compute the same version. The paths therefore begin outside this
+/// crate.
 const ROOTS: [&str; 3] = [
     "../engine/src/lib.rs",
     "../record/src/lib.rs",
     "../run/src/lib.rs",
 ];
 
-/// The lock file of the workspace. It exists both in a checkout and in maturin's source
+/// The lock file of the workspace. This file exists both in a checkout and in maturin's source
 /// distribution.
 const LOCK: &str = "../../Cargo.lock";
 

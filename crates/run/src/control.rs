@@ -1,4 +1,4 @@
-//! Reports the progress of a run to its caller, and lets the caller cancel it.
+//! Reports the progress of a run to its caller, and lets the caller cancel the run.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use tailback_engine::crates::Whereabouts;
 #[derive(Debug, Default)]
 pub struct Control {
     cancelled: AtomicBool,
-    /// The progress from 0 to 1. Stored as the bits of an `f64`.
+    /// The progress from 0 to 1, stored as the bits of an `f64`.
     fraction: AtomicU64,
-    /// The plugin hook that is running, if any. Set when the run begins.
+    /// The plugin hook that is running, if any. This field is set when the run begins.
     at_work: OnceLock<Whereabouts>,
     panics: bool,
     /// Number of cores; 0 means 1.
@@ -20,8 +20,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Creates a control that makes its run panic halfway. Tests use it to check that a panic
-    /// affects only its own run.
+    /// Creates a control that makes its run panic halfway. Tests use this control to check that a
+    /// panic affects only its own run.
     pub fn of_a_panic() -> Control {
         Control {
             panics: true,

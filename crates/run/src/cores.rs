@@ -24,8 +24,9 @@ pub struct OnCores {
 pub enum NoOutcome {
     /// The run was cancelled.
     Cancelled,
-    /// The run must be simulated on one core instead. Either the order of simultaneous events is
-    /// ambiguous, the run records too many rows, or no more threads can be started.
+    /// The run must be simulated on one core instead of several cores. Either the order of
+    /// simultaneous events is ambiguous, the run records too many rows, or no more threads can be
+    /// started.
     Whole,
 }
 

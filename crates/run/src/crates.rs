@@ -15,7 +15,8 @@ use tailback_engine::units::Rate;
 
 use crate::panics;
 
-/// Registers all algorithms of these plugins. Call this once, before any other function.
+/// Registers all algorithms of the given plugins. Call this function once, before any other
+/// function of this module.
 ///
 /// # Errors
 /// Returns a sentence for each error in the plugins.
@@ -73,8 +74,8 @@ const PROBE_TIME: Duration = Duration::from_secs(20);
 /// every hook.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
-    // Use a thread with a timeout, because a hook may never return. The Python module can only be
-    // loaded after the check.
+    // Use a thread with a timeout, because a hook may never return. The Python module cannot be
+    // loaded before the check has ended.
     thread::spawn(move || tell.send(panics::caught(|| forgotten(entry))));
     let name = entry.name;
     let Ok(found) = told.recv_timeout(PROBE_TIME) else {

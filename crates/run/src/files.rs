@@ -15,9 +15,9 @@ const MAX_BYTES: u64 = 4 << 30;
 /// Largest number of files and subfolders in a folder, at any depth.
 const MAX_ENTRIES: usize = 20_000;
 
-/// Largest total size of a program's root folder, bytes. The next constant is the largest number of
-/// its files and folders.
+/// Largest total size of a program's root folder, bytes.
 const ROOT_BYTES: u64 = 16 << 30;
+/// Largest number of files and folders in a program's root folder.
 const ROOT_ENTRIES: usize = 500_000;
 
 /// Number of bytes per read.
@@ -60,13 +60,13 @@ pub fn find(path: &Path) -> Result<Found, String> {
     })
 }
 
-/// Finds the root folder for programs, and hashes what programs will see in it. This includes
-/// folders and files with their modes, and symbolic links, wherever they point. Omits devices,
-/// sockets and pipes: only root can unpack them from an image, and the guest does not show them to
+/// Finds the root folder for programs, and hashes its content. The hash includes folders and files
+/// with their modes, and symbolic links with any target. The hash omits devices, sockets and pipes.
+/// Only root can unpack these special files from an image, and the guest does not show them to
 /// programs.
 ///
-/// # Errors
-/// Returns why the folder cannot be used, as a sentence. It lists at most ten unreadable files.
+/// # Errors Returns why the folder cannot be used, as a sentence. The sentence lists at most ten
+/// unreadable files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {
@@ -128,11 +128,11 @@ pub fn find_root(path: &Path) -> Result<Found, String> {
     Ok(Found { path: text, hash })
 }
 
-/// The mode and the content of each file, link and folder, by relative path.
+/// The mode and the content of each file, symbolic link and folder, by relative path.
 type Entries = BTreeMap<String, (u32, Entry)>;
 
-/// Hashes that this process has computed. The hashes are kept because a scenario is read more than
-/// once, and a container image may have gigabytes.
+/// Hashes that this process has computed. The process stores the hashes because it reads a scenario
+/// more than once, and a container image may contain gigabytes.
 static HASHED: LazyLock<Mutex<BTreeMap<PathBuf, (Entries, String)>>> =
     LazyLock::new(Mutex::default);
 
@@ -163,7 +163,7 @@ impl Root {
                 "" => plain.to_owned(),
                 name => format!("{name}/{plain}"),
             };
-            // The guest creates these folders itself.
+            // Skip these folders, because the guest creates them itself.
             if matches!(&*inner, "dev" | "proc" | "sys") {
                 continue;
             }
@@ -205,8 +205,8 @@ impl Root {
 struct Entry {
     executable: bool,
     folder: bool,
-    /// Time of the last status change, and inode number. Both are 0 in the entries of [`walk`],
-    /// because [`HASHED`] does not keep their hashes.
+    /// Time of the last status change, and inode number. Both numbers are 0 in the entries of
+    /// [`walk`], because [`HASHED`] does not store the hashes of these entries.
     stamp: [i64; 3],
     len: u64,
     /// Target of a symbolic link.
@@ -273,7 +273,7 @@ fn mode(found: &fs::Metadata) -> u32 {
     found.permissions().mode() & 0o7777
 }
 
-/// Returns the time of the last status change (seconds, nanoseconds) and the inode.
+/// Returns the time of the last status change (seconds, nanoseconds) and the inode number.
 #[cfg(unix)]
 fn stamp(found: &fs::Metadata) -> [i64; 3] {
     use std::os::unix::fs::MetadataExt;

@@ -12,7 +12,7 @@ use tailback_scenario::{EngineKind, Point};
 
 use crate::{Failure, capture, machine, manifest, panics};
 
-/// Largest size of a result file, bytes. Every valid result is smaller.
+/// Largest size of a result file, bytes. Every valid result file is smaller.
 const MAX_RESULT: u64 = 2 << 30;
 
 /// The names and values of the numbers that were read from output files, for each program.
@@ -75,7 +75,7 @@ pub fn store(
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
     // If values in a guest's result contradict each other, `write` may panic. Catch the panic, so
-    // that only this run fails and not the whole sweep.
+    // that only this run fails, instead of the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);

@@ -1,6 +1,6 @@
-//! Runs the sweep points of a scenario: its combinations of swept values and seeds. It simulates in
-//! slices, so that a run can be cancelled. It catches panics, and writes packet captures and run
-//! folders.
+//! Runs the sweep points of a scenario: its combinations of swept values and seeds. This crate
+//! simulates in slices, so that a run can be cancelled. It also catches panics, and writes packet
+//! captures and run folders.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -39,7 +39,7 @@ pub use simulate::{Recorder, simulate};
 /// tailback never combines results of two versions.
 pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 
-/// Why a run did not produce a folder.
+/// Why a run did not produce a run folder.
 #[derive(Debug)]
 pub enum Failure {
     /// The caller cancelled the run.

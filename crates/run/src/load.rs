@@ -24,13 +24,14 @@ pub struct Source<'a> {
     pub folder: &'a Path,
     /// The overrides (`--set`), in order.
     pub overrides: &'a [Override],
-    /// Number of seeds, if it overrides `sweep.seeds`.
+    /// Number of seeds, if this number overrides `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Memory that a run may use, bytes. `None` disables the check.
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of that engine. `None` means [`VERSION`], or "kernel" for an unknown kernel.
+    /// Version of that engine. `None` stands for [`VERSION`], or for "kernel" if the kernel is
+    /// unknown.
     pub engine_version: Option<&'a str>,
     /// The contents of the guest kernel, if known.
     pub kit: Option<&'a Kit>,

@@ -1,4 +1,4 @@
-//! Reads the facts about this machine that are stored in a run folder.
+//! Reads the properties of this machine that are stored in a run folder.
 
 #[cfg(unix)]
 mod here {

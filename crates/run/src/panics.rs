@@ -1,5 +1,5 @@
-//! Turns a panic into an error of the run in which it happens. Its message is not printed between
-//! the progress bar and the results.
+//! Turns a panic inside a run into an error of this run. The message of the panic is therefore not
+//! printed between the progress bar and the results.
 
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,15 +16,15 @@ thread_local! {
 static KEEP: AtomicBool = AtomicBool::new(false);
 static KEPT: Mutex<Option<String>> = Mutex::new(None);
 
-/// Makes panics inside runs store their message. Call this once, before the first run. Otherwise,
-/// their messages are printed as usual.
+/// Makes panics inside runs store their message instead of printing it. Call this function once,
+/// before the first run.
 pub fn keep_those_of_runs() {
     let default = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         if IN_RUN.get() {
             let fault = info.payload().downcast_ref::<Fault>();
-            // If a plugin or an endpoint caused the panic, omit the location, which is in the
-            // engine.
+            // If a plugin or an endpoint caused the panic, omit the location, because it is a line
+            // of the engine.
             let text = fault.map_or_else(|| info.to_string(), |fault| fault.0.clone());
             OF_RUN.set(Some(text));
         } else if KEEP.load(Ordering::Relaxed) {
@@ -37,8 +37,8 @@ pub fn keep_those_of_runs() {
     }));
 }
 
-/// Makes panics outside runs store their message, too. Programs that report panics themselves call
-/// this.
+/// Makes panics outside runs store their message, too. Call this function in programs that report
+/// panics themselves.
 pub fn keep_all() {
     KEEP.store(true, Ordering::Relaxed);
 }

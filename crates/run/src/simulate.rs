@@ -11,20 +11,20 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Number of calendar events between two checks for a request to stop. The simulator needs about 20
-/// ms to process this number of events. A run therefore stops soon after the request, and the
-/// checks take almost no time.
+/// Number of calendar events between two checks whether the caller has requested to stop. The
+/// simulator needs about 20 ms to process this number of events. A run therefore stops soon after
+/// the request, and the checks take almost no time.
 const SLICE_EVENTS: u64 = 200_000;
 
-/// Number of events between two checks if packets are recorded. This number is smaller, because
-/// recorded packets stay in memory until the check.
+/// Number of events between two checks if packets are recorded. The number is smaller than
+/// `SLICE_EVENTS`, because recorded packets stay in memory until the next check.
 const SLICE_EVENTS_RECORDING: u64 = 20_000;
 
-/// Number of events between two checks if plugins run. This number is smaller, because plugins may
-/// be slow and the run should show progress.
+/// Number of events between two checks if plugins run. The number is smaller than `SLICE_EVENTS`,
+/// because plugins may be slow and the run should show progress.
 const SLICE_EVENTS_WATCHED: u64 = 1_000;
 
-/// A function that writes the packets recorded since its last call, in the order of time.
+/// A function that writes the packets that were recorded since its last call, in the order of time.
 pub type Recorder<'a> = dyn FnMut(&[PacketEvent]) -> io::Result<()> + 'a;
 
 /// Simulates a plan with a seed until the end of the run. Returns `None` if the run was cancelled.

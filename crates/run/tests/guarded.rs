@@ -27,9 +27,9 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/guarded")
 }
 
-/// Returns the scenarios as text. Each scenario consists of the keys of `[base]` and the keys of
-/// its own table. Keys that are set to "none" are omitted. Values are copied verbatim, because the
-/// order of links matters.
+/// Returns the scenarios as text. A scenario consists of the keys of the table `[base]` and the
+/// keys of the scenario's own table. Keys that are set to "none" are omitted. Values are copied
+/// verbatim, because the order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();
@@ -54,8 +54,8 @@ fn scenarios() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the sweep points of a scenario, each with its name in `hashes.tsv`. If there are several
-/// points, the names are numbered.
+/// Returns the sweep points of a scenario, each with its name in `hashes.tsv`. If a scenario has
+/// several points, the names are numbered.
 fn points(name: &str, text: &str) -> Vec<(String, Point)> {
     let loaded = load(&Source {
         text: text.as_bytes(),

@@ -180,7 +180,7 @@ fn a_guests_result_is_stored_or_costs_its_run() {
     while network.advance(100_000) {}
     let good = network.finish();
     let mut contradictory = good.clone();
-    // A row of a series that does not exist.
+    // The row refers to a series that does not exist.
     let mut other = good.series.clone();
     let id = other.id(None, None, "more");
     contradictory.series.push(id, 0, 0.0);

@@ -1,6 +1,6 @@
 //! Runs the first sweep point of a scenario on one core and then on several. Prints how many
-//! seconds each run takes. Also prints how far each part may run ahead of the other parts, in
-//! simulated time.
+//! seconds each run takes. Also prints how far each part of the simulation may run ahead of the
+//! other parts, in simulated time.
 
 use std::sync::Arc;
 use std::thread;

@@ -25,12 +25,12 @@ pub type Failure = Arc<OnceLock<String>>;
 
 /// Returns whether both ends of a flow get threads.
 ///
-/// A flow that ends by itself gets no threads. The main loop must notice the end at once, and a
-/// thread in a system call would delay this. Flows with segmentation offload get no threads,
-/// because their segments leave in large bursts, for which more data must be ready. If every ACK is
-/// recorded, flows get no threads, because each ACK wakes the agent anyway, so threads would save
-/// nothing. If the job has programs, flows get no threads, because a process that starts programs
-/// must have only one thread.
+/// A flow that ends by itself gets no threads. The main loop must notice the end of a flow at once,
+/// and a thread in a system call would delay this notice. Flows with segmentation offload get no
+/// threads, because their segments leave in large bursts, for which more data must be ready. If
+/// every ACK is recorded, flows get no threads. In this case, each ACK wakes the agent anyway, so
+/// threads would save nothing. If the job has programs, flows get no threads, because a process
+/// that starts programs must have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();
     let endless = flow.bytes.is_none() && flow.stop_ns.is_none() && !limited;

@@ -25,8 +25,8 @@ pub struct Packet {
     /// Capture time, in ns from the start of the run.
     pub time_ns: u64,
     /// Identifies the flow or program and the direction of the packet. The value is twice the
-    /// number of the flow or program. It is 1 more for ACKs, and for packets that a program's
-    /// receiver sends.
+    /// number of the flow or program. For ACKs, and for packets that a program's receiver sends, 1
+    /// is added.
     pub lane: usize,
     /// Queues keep the order of packets with the same slot. The slot is the lane or, for a
     /// program's packet, the result of [`Packet::tuple_slot`].
@@ -53,8 +53,9 @@ impl Packet {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
-    /// A 5-tuple and direction has two slots. Returns the slot in which the packet is not. If the
-    /// queue marked the packet, the packet was in this slot when it entered.
+    /// Returns the other slot of the packet's 5-tuple and direction. Each combination of 5-tuple
+    /// and direction has two slots. If the queue marked the packet, the packet entered the queue in
+    /// this other slot.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -103,7 +104,8 @@ struct Waiting {
 /// A packet that the queue is known to have dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Slot of the packet. If the queue keeps the order, this was the slot's oldest packet.
+    /// Slot of the packet. If the queue keeps the order of packets, the dropped packet was the
+    /// oldest packet of this slot.
     pub slot: usize,
     /// Identifies the packet within its lane.
     pub key: u64,
@@ -131,8 +133,8 @@ pub struct Queue {
     drops_at: DropsAt,
     /// Whether the queue drops only if the buffer is full.
     tail_drop: bool,
-    /// Whether the queue keeps the order of all packets. If it does, all packets wait in the first
-    /// of `slots`.
+    /// Whether the queue keeps the order of all packets. If the queue keeps this order, all packets
+    /// wait in the first of `slots`.
     in_order: bool,
     /// Packets that were overtaken, by lane and key. Used if the queue may reorder packets of a
     /// slot.
@@ -141,9 +143,9 @@ pub struct Queue {
     /// Number of marks in the whole run, including the warm-up.
     marked: u64,
     overflowed: bool,
-    /// Number of bytes that have left the queue or were dropped at its head. The next field counts
-    /// packets in the same way.
+    /// Number of bytes that have left the queue or were dropped at its head.
     bytes_out: u64,
+    /// Number of packets that have left the queue or were dropped at its head.
     packets_out: u64,
     /// The time at which the packet that left last had entered the queue, in ns.
     newest_out_ns: u64,
@@ -348,17 +350,18 @@ impl Queue {
                 kept.push(waiting);
             }
         }
-        // No packet that arrived after these packets has left. So only the queue's own count shows
-        // how many of the remaining packets were dropped on arrival.
+        // Only the queue's own count shows how many of the remaining packets were dropped on
+        // arrival. The captures cannot show this number, because no packet that arrived after the
+        // remaining packets has left.
         let missing = dropped.map_or(0, |d| d.saturating_sub(self.dropped));
         let unseen = marked.map_or(0, |m| m.saturating_sub(self.marked));
         for waiting in kept.iter().take(missing as usize) {
             self.lose(waiting, waiting.packet.time_ns);
         }
-        // `unseen` is the number of waiting packets that were marked on arrival. Assume that they
-        // are the newest packets, because the queue was longest when the newest packets arrived. If
-        // the buffer was ever full, marked packets may have been dropped, so the number of marked
-        // packets in the queue is unknown.
+        // `unseen` is the number of waiting packets that were marked on arrival. Assume that the
+        // marked packets are the newest packets, because the queue was longest when the newest
+        // packets arrived. If the buffer was ever full, marked packets may have been dropped, so
+        // the number of marked packets in the queue is unknown.
         let unseen = if self.overflowed { 0 } else { unseen };
         let waits = kept.iter().skip(missing as usize).rev();
         for waiting in waits
@@ -460,8 +463,8 @@ mod tests {
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
         assert_eq!(outcome.counts.marks(), 1);
-        // After the warm-up, which ends at 100, one packet of 1000 B waits until 150, and another
-        // from 120 to 200.
+        // The warm-up ends at 100 ns. After that, one packet of 1000 B waits until 150 ns, and
+        // another packet waits from 120 ns to 200 ns.
         assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
         assert_eq!(outcome.backlog_max_bytes, 2000);
     }
@@ -539,14 +542,14 @@ mod tests {
 
     #[test]
     fn events_belong_to_the_moment_of_decision() {
-        // The packet is marked on arrival during the warm-up, which ends at 100. It leaves after
-        // the warm-up.
+        // The packet is marked on arrival during the warm-up, which ends at 100 ns. The packet
+        // leaves after the warm-up.
         let mut red = queue(Limit::Unknown, DropsAt::Enqueue);
         red.enter(packet(90, 0, 1, 2));
         red.enter(packet(110, 0, 2, 2));
         red.leave(packet(120, 0, 1, CE));
         red.leave(packet(130, 0, 2, CE));
-        // Two more packets are marked on arrival. One of them still waits at the end.
+        // Two more packets are marked on arrival. One of these packets still waits at the end.
         red.enter(packet(900, 0, 3, 2));
         red.enter(packet(910, 2, 3, 2));
         red.leave(packet(990, 0, 3, CE));

@@ -32,9 +32,9 @@ const FORGOTTEN_NS: u64 = 5_000_000_000;
 #[derive(Clone, Copy)]
 pub struct Tokens {
     pub listener: u64,
-    /// The token of the first client. The tokens of the other clients follow.
+    /// The token of the first client. The tokens of the other clients are the following numbers.
     pub clients: u64,
-    /// The token of the first server. The tokens of the other servers follow.
+    /// The token of the first server. The tokens of the other servers are the following numbers.
     pub servers: u64,
 }
 
@@ -46,13 +46,13 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// The time at which the client connected or, once it has finished, the time at which it
-    /// finished, in ns.
+    /// If the client has finished, the time at which it finished, in ns. Otherwise the time at
+    /// which the client connected.
     since_ns: u64,
-    /// The last packet of a response may be shorter than a full packet. This is the number of
-    /// missing bytes, added up over all responses completed since the warm-up.
+    /// The last packet of a response may be shorter than a full packet. This field is the number of
+    /// missing bytes, summed over all responses completed since the warm-up.
     short: u64,
-    /// The requests of the connection, if it serves several.
+    /// The requests of the connection, if the connection serves several requests.
     turns: Turns,
     /// Counters at the end of the warm-up: the number of segments that the server had sent, and the
     /// number that the client had received.
@@ -130,7 +130,7 @@ impl<'a> Requests<'a> {
         })
     }
 
-    /// Starts the requests that are due. Returns the time at which to call this again.
+    /// Starts the requests that are due. Returns the time of the next call of this function.
     pub fn play(
         &mut self,
         now: u64,
@@ -158,7 +158,7 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Opens a connection. Returns the slot that it uses, or `None` if no slot is free.
+    /// Opens a connection. Returns the connection's slot, or `None` if no slot is free.
     fn connect(
         &mut self,
         bytes: Option<u64>,
@@ -195,7 +195,7 @@ impl<'a> Requests<'a> {
             .connect(slot.flow.sender_address, server)
             .map_err(what)?;
         let token = self.tokens.clients + index as u64;
-        // If a connection serves several requests, the client sends its request once it is
+        // If a connection serves several requests, the client sends its request once the client is
         // connected.
         let events = if bytes.is_some() { READABLE } else { WRITABLE };
         poll.add(client.fd(), events, token).map_err(what)?;
@@ -254,7 +254,8 @@ impl<'a> Requests<'a> {
             let _ = poll.remove(server.fd());
             let sent = tcp::info(&server).unwrap_or_default().data_segments;
             self.sent_segments += u64::from(sent.wrapping_sub(slot.base[0]));
-            // The client may not have noticed the error, so reset the client's connection.
+            // The client may not have detected the error, so reset the client's end of the
+            // connection.
             let _ = server.abort();
         }
     }
@@ -274,7 +275,7 @@ impl<'a> Requests<'a> {
         let bytes = slot.flow.bytes.unwrap_or_default();
         match tcp::read(&slot.flow, client, slot.read) {
             Ok(read) if read > slot.read || read >= bytes => slot.read = read,
-            // There is neither data nor an error.
+            // The socket has neither data nor an error.
             Ok(_) if client.error().is_none() => return,
             _ => {
                 self.failed += 1;
@@ -295,7 +296,7 @@ impl<'a> Requests<'a> {
         self.forget_client(index, now, poll);
     }
 
-    /// Closes a client. Resets its connection, unless the connection is already closed.
+    /// Closes a client. Resets the client's connection, unless the connection is already closed.
     fn forget_client(&mut self, index: usize, now: u64, poll: &Poll) {
         let slot = &mut self.slots[index];
         let Some(client) = slot.client.take() else {

@@ -1,5 +1,5 @@
-//! Reads captured packets from a ring, which is memory that the kernel and the agent share. The
-//! ring uses TPACKET_V2, because with this version the agent can read each packet as soon as it is
+//! Reads captured packets from a ring, a memory area that the kernel and the agent share. The ring
+//! uses TPACKET_V2, because with this version the agent can read each packet as soon as it is
 //! captured.
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub const SNAPLEN: u32 = 96;
 
 /// Number of bytes to store of each packet if the job has programs. This is enough for Ethernet and
 /// IPv6 headers, followed by the longest TCP header, or by a UDP header and enough payload to
-/// distinguish packets. This length needs no larger slots than [`SNAPLEN`].
+/// distinguish packets. Despite this length, slots need not be larger than with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Length of a slot, in bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -124,7 +124,7 @@ impl Ring {
         };
         socket.set(libc::SOL_PACKET, PACKET_RX_RING, &request)?;
         let size = blocks * BLOCK;
-        // SAFETY: this makes a new mapping of the ring, with the ring's size.
+        // SAFETY: the call makes a new mapping of the ring, with the ring's size.
         let memory = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
@@ -176,8 +176,8 @@ impl Ring {
                 let (len, kept) = (word(4), word(8));
                 let start = usize::from(half(12));
                 let time_ns = u64::from(word(16)) * 1_000_000_000 + u64::from(word(20));
-                // struct sockaddr_ll follows tpacket2_hdr. Its fields are family, protocol,
-                // ifindex, hatype and pkttype.
+                // struct sockaddr_ll follows tpacket2_hdr. The fields of sockaddr_ll are family,
+                // protocol, ifindex, hatype and pkttype.
                 let device = word(32 + 4) as i32;
                 let kind = slot.add(32 + 10).read();
                 let kept = (kept as usize).min(SLOT.saturating_sub(start));
@@ -228,7 +228,8 @@ impl Drop for Ring {
 mod tests {
     use super::*;
 
-    /// The bytes on the wire are those of the segments' frames, whether or not the last one is full.
+    /// The bytes on the wire are the sum of the segments' frames, even if the last segment is not
+    /// full.
     #[test]
     fn each_segment_has_headers_of_its_own() {
         let wire_len = |payload: u32, segment: u16| {

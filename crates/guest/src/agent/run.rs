@@ -2,7 +2,7 @@
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the
-//! order of simultaneous events can change the result. This file determines this order.
+//! order of simultaneous events can change the result. This file determines the order.
 
 mod open;
 mod results;
@@ -36,9 +36,10 @@ use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 /// effects of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
-/// The guest's uptime at the start of the run, at least, in ns. CoDel compares times with 0 before
-/// its first dropping phase, and takes 0 for a recent time if the machine has just started. Waiting
-/// costs nothing in virtual time. In real time, a run does not wait.
+/// Smallest uptime of the guest at the start of a run, in ns. Before its first dropping phase,
+/// CoDel compares times with 0. If the machine has just started, CoDel treats 0 as a recent time.
+/// In virtual time, waiting for this uptime costs nothing. In real time, a run starts without this
+/// wait.
 const UPTIME_NS: u64 = 10_000_000_000;
 
 /// Length of a jiffy, in ns (HZ 1000).
@@ -55,7 +56,7 @@ const PROGRESS_STEPS: u64 = 500;
 /// Shortest time between two progress lines, in ns.
 const PROGRESS_NS: u64 = 100_000_000;
 
-/// Kinds of scheduled events. Simultaneous events are handled in this order.
+/// Kinds of scheduled events. The agent handles simultaneous events in the order of these variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
     Warmup,
@@ -97,8 +98,8 @@ struct Runner<'a> {
     programs: Programs<'a>,
     probes: Vec<LinkProbe>,
     captures: Captures,
-    /// Number of packets that were sent since the captures were last read. It includes packets that
-    /// links dropped.
+    /// Number of packets that were sent since the captures were last read. Packets that links
+    /// dropped are included.
     datagrams: u64,
     series: Series,
     zeros: Arc<Zeros>,
@@ -264,7 +265,8 @@ impl Runner<'_> {
                 self.due.push(Reverse((next, due)));
             }
             Due::Look => {
-                // TCP's timers fire at jiffies, without an event for this loop.
+                // TCP's timers fire at jiffies, and the agent's main loop gets no event when they
+                // fire.
                 self.record_changes(None);
                 self.due.push(Reverse((at + JIFFY_NS, due)));
             }
@@ -358,8 +360,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Records the state of the senders in a namespace, or of all senders. Call this when they may
-    /// have received packets.
+    /// Records the state of the senders in a namespace, or of all senders. Call this function when
+    /// the senders may have received packets.
     fn record_changes(&mut self, namespace: Option<usize>) {
         let now = self.clock.now();
         for connection in &mut self.connections {

@@ -218,8 +218,8 @@ fn run_tool(tool: Tool, lines: &[String], place: &str) -> Result<(), String> {
     Err(format!("{place}: {name}{line}: {}", said.join("; ")))
 }
 
-/// Runs several commands in the current namespace, and returns the tool's output. `words` are the
-/// tool's first arguments.
+/// Runs several commands in the current namespace, and returns the tool's output. `words` contains
+/// the tool's first arguments.
 pub fn batch_output(tool: Tool, words: &[&str], lines: &[String]) -> Result<String, String> {
     let program = program(tool);
     let mut child = Command::new(program)

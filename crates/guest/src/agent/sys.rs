@@ -532,12 +532,12 @@ pub fn device_index(name: &str) -> io::Result<i32> {
     }
 }
 
-/// Reads or sets an offload of a device with an ethtool command. Returns its value.
+/// Reads or sets an offload of a device with an ethtool command. Returns the offload's value.
 pub fn ethtool(device: &str, command: u32, value: u32) -> io::Result<u32> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
     let mut words = [command, value];
     // SAFETY: the structure is plain data and valid when zeroed. The name is cut so that its
-    // terminator fits, and the words outlive the call that reads and writes them.
+    // terminator fits, and the array `words` outlives the call that reads and writes it.
     unsafe {
         let mut request: libc::ifreq = zeroed();
         for (to, from) in request.ifr_name.iter_mut().take(15).zip(device.bytes()) {
@@ -558,8 +558,8 @@ pub fn zeros(bytes: usize) -> io::Result<File> {
         File::from(OwnedFd::from_raw_fd(fd))
     };
     file.set_len(bytes as u64)?;
-    // Write the zeros now. Otherwise the kernel would allocate each page during the run, when the
-    // page is first sent.
+    // Write the zeros now. If the file had no data, the kernel would allocate each page during the
+    // run, when the page is first sent.
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![0; bytes], 0)?;
     Ok(file)
 }

@@ -30,17 +30,17 @@ impl Slack {
         low_water: 512 << 10,
     };
 
-    /// The amounts for applications that pause. TCP sends the data in its buffer even during a
-    /// pause, so the buffer should contain little data.
+    /// The amounts for applications that pause. TCP sends the data in its send buffer even during a
+    /// pause, so the send buffer should contain little data.
     pub const PAUSED: Slack = Slack {
         not_sent: 64 << 10,
         ..Slack::POLLED
     };
 
-    /// Returns the amounts for ends with threads. Waking a thread is cheap, so only a little data
-    /// waits, and the data of all flows fits into the processor's cache. But the waiting data is
-    /// enough for everything that a burst of ACKs lets TCP send. A lack of data therefore never
-    /// limits the sender.
+    /// Returns the amounts for endpoints that have their own threads. Waking a thread is cheap, so
+    /// only a little data waits, and the data of all flows fits into the processor's cache. The
+    /// waiting data still suffices for all segments that a burst of ACKs lets TCP send. A lack of
+    /// data therefore never limits the sender.
     pub fn waiting(flows: usize) -> Slack {
         let each = ((1 << 20) / flows.max(1)).clamp(64 << 10, 256 << 10);
         Slack {
@@ -86,7 +86,7 @@ pub struct Info {
     pub ca_state: u8,
     /// Segments delivered with a CE mark.
     pub delivered_ce: u32,
-    /// Bytes acknowledged. The SYN is counted as a byte.
+    /// Bytes acknowledged. The SYN counts as one byte.
     pub acked_bytes: u64,
 }
 
@@ -154,15 +154,15 @@ pub fn listener(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Creates the sending end of requests: a listening socket. Up to `backlog` connections may wait to
-/// be accepted.
+/// Creates the end that sends the responses to requests: a listening socket. Up to `backlog`
+/// connections may wait to be accepted.
 pub fn server(flow: &Flow, backlog: i32) -> io::Result<Socket> {
     let socket = sender(flow, Slack::POLLED)?;
     socket.listen(backlog)?;
     Ok(socket)
 }
 
-/// Creates the receiving end of a request: a socket that connects.
+/// Creates the end that receives the response to a request: a socket that connects.
 pub fn client(flow: &Flow) -> io::Result<Socket> {
     receiver(flow, Slack::POLLED)
 }
@@ -179,7 +179,7 @@ fn receivers_control(flow: &Flow) -> &str {
     &flow.kernel_cc
 }
 
-/// Creates the socket of the receiving end. It does not listen or connect yet.
+/// Creates the socket of the receiving end. The socket does not listen or connect yet.
 fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, receivers_control(flow))?;
@@ -192,19 +192,19 @@ fn receiver(flow: &Flow, slack: Slack) -> io::Result<Socket> {
 
 /// Limits the receive window.
 ///
-/// If the limit is set before the connection exists, it determines the window scale. But Linux
-/// replaces the limit when the first segment shows which share of a buffer is payload
-/// (`tcp_measure_rcv_mss`). The caller must therefore set the limit again after [`unbounded`]
+/// If the limit is set before the connection exists, the limit determines the window scale. When
+/// the first segment arrives, Linux computes which share of a buffer is payload, and replaces the
+/// limit (`tcp_measure_rcv_mss`). The caller must therefore set the limit again after [`unbounded`]
 /// bytes.
 fn clamp_window(flow: &Flow, socket: &Socket) -> io::Result<()> {
     socket.set(libc::IPPROTO_TCP, TCP_WINDOW_CLAMP, &(flow.window as i32))
 }
 
-/// Returns the number of payload bytes after which the window must be limited again. Until then,
-/// the window grows from half of the buffer by two segments for each segment that arrives, and
-/// every segment is acknowledged at once, as in the simulator ([`growing_segments`]). A sender in
-/// slow start does not fill the window during this time. The first segment always replaces the
-/// limit, even if the window does not grow.
+/// Returns the number of payload bytes after which the window must be limited again. Before this
+/// point, the window grows from half of the buffer by two segments for each segment that arrives.
+/// Every segment is acknowledged at once, as in the simulator ([`growing_segments`]). A sender in
+/// slow start does not fill the window while the window grows. The first segment always replaces
+/// the limit, even if the window does not grow.
 pub fn unbounded(flow: &Flow) -> u64 {
     let segments = growing_segments(u64::from(flow.window), u64::from(flow.mss));
     segments.max(1) * payload(flow)
@@ -219,10 +219,10 @@ fn payload(flow: &Flow) -> u64 {
 /// window grows. The receiver has read `read` bytes so far.
 ///
 /// The window grows only into the free part of the buffer (`tcp_grow_window`), by two segments for
-/// each segment. The growth ends after a known number of bytes. It pauses if two thirds of those
-/// not yet read wait in the buffer. The receiver therefore reads two segments earlier. Near the end
-/// of the growth, it reads after each segment. The window then grows as for an application that
-/// always reads at once.
+/// each segment. The growth ends after a known number of bytes. The growth pauses if two thirds of
+/// the remaining bytes wait unread in the buffer. The receiver therefore reads two segments before
+/// that point. Near the end of the growth, the receiver reads after each segment. The window then
+/// grows as for an application that always reads at once.
 pub fn growth_step(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let left = unbounded(flow).saturating_sub(read);
     low_water(flow, slack, read).min(most_unread(left, payload(flow)))
@@ -235,8 +235,8 @@ fn most_unread(left: u64, segment: u64) -> u64 {
     if most < segment { 1 } else { most }
 }
 
-/// Limits the window again once [`unbounded`] bytes have arrived. After that, the kernel wakes the
-/// receiver less often.
+/// Limits the window again once [`unbounded`] bytes have arrived. After this call, the kernel wakes
+/// the receiver less often.
 pub fn bound_window(flow: &Flow, slack: Slack, socket: &Socket, read: u64) -> io::Result<()> {
     clamp_window(flow, socket)?;
     wake_for(socket, low_water(flow, slack, read))
@@ -247,11 +247,11 @@ pub fn wake_for(socket: &Socket, bytes: u64) -> io::Result<()> {
     socket.set(libc::SOL_SOCKET, libc::SO_RCVLOWAT, &(bytes as i32))
 }
 
-/// Creates the socket of the sending end. It does not connect yet.
+/// Creates the socket of the sending end. The socket does not connect yet.
 pub fn sender(flow: &Flow, slack: Slack) -> io::Result<Socket> {
     let socket = Socket::new(libc::AF_INET, libc::SOCK_STREAM, 0)?;
     socket.set_text(libc::IPPROTO_TCP, TCP_CONGESTION, &flow.kernel_cc)?;
-    // The kernel doubles this value.
+    // The kernel doubles the value of this socket option.
     let half = (flow.send_buffer / 2) as i32;
     socket.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &half)?;
     // With much unsent data, the kernel rarely has to wake the sender. With little unsent data, the
@@ -288,7 +288,8 @@ pub fn accepted(flow: &Flow, socket: &Socket) -> io::Result<()> {
 }
 
 /// Returns the number of further bytes after which the kernel must wake the receiver. The receiver
-/// has read `read` bytes so far. The end of a limited transfer or of a chunk must wake it too.
+/// has read `read` bytes so far. The end of a limited transfer or of a chunk must also wake the
+/// receiver.
 fn low_water(flow: &Flow, slack: Slack, read: u64) -> u64 {
     let chunks = || Some(flow.application.as_ref()?.chunks.as_ref()?.bytes);
     let left = match (flow.bytes, chunks()) {
@@ -308,7 +309,7 @@ fn has_ends(flow: &Flow) -> bool {
 /// Reads the available data. Returns the number of bytes read in total.
 pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     let before = read;
-    // One call reads everything that is available. Later data causes another event.
+    // One call reads everything that is available. Data that arrives later causes another event.
     if let Some(n) = socket.discard(1 << 30)? {
         read += n as u64;
     }
@@ -318,8 +319,8 @@ pub fn read(flow: &Flow, socket: &Socket, mut read: u64) -> io::Result<u64> {
     } else if has_ends(flow) || before < growing {
         bound_window(flow, Slack::POLLED, socket, read)?;
     } else {
-        // Offloads merge segments. Larger segments change the share of payload again, so set the
-        // limit again.
+        // Offloads merge segments. Larger segments change the share of payload in a buffer, so set
+        // the limit of the window again.
         clamp_window(flow, socket)?;
     }
     Ok(read)
@@ -375,9 +376,10 @@ pub enum Zeros {
 }
 
 impl Zeros {
-    /// Makes the zeros of a run. With offloads, TCP copies them. A packet may refer to 17 pieces of
-    /// memory (`MAX_SKB_FRAGS`). Pages of a file are pieces of 4 kB, so TCP often could not put
-    /// data of the next buffer into a packet (`tcp_grow_skb`). Copied data is in pieces of 32 kB.
+    /// Makes the zeros that the flows of a run send. With offloads, TCP copies the zeros. A packet
+    /// may refer to 17 pieces of memory (`MAX_SKB_FRAGS`). Pages of a file are pieces of 4 kB, so
+    /// TCP often could not add data from the next buffer to a packet (`tcp_grow_skb`). Copied data
+    /// is in pieces of 32 kB.
     pub fn new(offloads: bool) -> io::Result<Zeros> {
         Ok(match offloads {
             true => Zeros::Copied(vec![0; CHUNK].into()),
@@ -385,7 +387,8 @@ impl Zeros {
         })
     }
 
-    /// Sends up to `bytes` zeros. Returns the number sent, or `None` if the send buffer is full.
+    /// Sends up to `bytes` zeros. Returns the number of zeros sent, or `None` if the send buffer is
+    /// full.
     fn send(&self, socket: &Socket, bytes: usize) -> io::Result<Option<usize>> {
         match self {
             Zeros::Pages(file) => socket.send_file(file, bytes),
@@ -429,8 +432,8 @@ mod tests {
         assert_eq!(Info::parse(&bytes[..8]), Info::default(), "an older kernel");
     }
 
-    /// Returns how often Linux's window grows (`tcp_grow_window`), and how often the receiver
-    /// reads. The receiver reads as soon as `wake` bytes wait.
+    /// Returns how often the receive window of Linux grows (`tcp_grow_window`), and how often the
+    /// receiver reads. The receiver reads as soon as `wake` bytes wait.
     fn grows(window: u64, mss: u64, payload: u64, wake: impl Fn(u64) -> u64) -> (u64, u64) {
         let growing = growing_segments(window, mss) * payload;
         let share = 256 * mss / (mss + 832);
@@ -452,8 +455,8 @@ mod tests {
         (grown, reads)
     }
 
-    /// The window grows as often as for an application that reads each segment at once. An
-    /// application that reads only after 512 kB stops the growth 59 segments early.
+    /// The window grows as often as for an application that reads each segment at once. If an
+    /// application reads only after 512 kB, the growth stops 59 segments early.
     #[test]
     fn the_window_grows_as_if_each_segment_were_read_at_once() {
         let low = 512 << 10;

@@ -1,24 +1,27 @@
-//! Encodes the tokens of poll events. A token has the kind and the index of the socket or other
-//! descriptor that caused the event.
+//! Encodes the tokens of poll events. A token contains the kind and the index of the socket or
+//! other descriptor that caused the event.
 
 pub const TIMER: u64 = 0;
-/// The listener of the flow with this index. The next two kinds are the flow's sender and its
-/// receiver.
+/// The listener of the flow with this index.
 pub const LISTENER: u64 = 1;
+/// The sender of the flow with this index.
 pub const SENDER: u64 = 2;
+/// The receiver of the flow with this index.
 pub const RECEIVER: u64 = 3;
 /// The capture ring of a sender's namespace. The index is the namespace's index.
 pub const SENDER_RING: u64 = 4;
-/// The listener of a source's connections. The next two kinds are the source's clients and its
-/// servers.
+/// The listener of a source's connections.
 pub const REQUEST_LISTENER: u64 = 5;
+/// A client of a source.
 pub const REQUEST_CLIENT: u64 = 6;
+/// A server of a source.
 pub const REQUEST_SERVER: u64 = 7;
-/// The exit of the program with this index. The next kind is a program's output. Its index is twice
-/// the program's index, plus 1 for standard error.
+/// The exit of the program with this index.
 pub const PROGRAM_EXIT: u64 = 8;
+/// The output of a program. The index is twice the program's index, plus 1 for standard error.
 pub const PROGRAM_OUTPUT: u64 = 9;
-/// Both ends of a source whose receiving end echoes or reports. The index is the source's index.
+/// Both ends of a source whose receiving end echoes packets or sends reports. The index is the
+/// source's index.
 pub const ECHO: u64 = 10;
 
 /// In the index of a source's client or server, the source's index begins at this bit. The lower

@@ -1,4 +1,4 @@
-//! Determines what limited a flow and why its window shrank, as far as `tcp_info` shows this.
+//! Determines what limited a flow and why its window shrank, as far as `tcp_info` shows the causes.
 //! Waiting times come from Linux's `tcp_chrono`. Reductions are found by comparing the window and
 //! congestion state of successive samples.
 
@@ -65,9 +65,9 @@ impl Watch {
         self.account.end_warmup(at_ns);
     }
 
-    /// Returns what limited the flow and why its window shrank. The waiting times are the
-    /// difference between the sender's information at the start (`base`) and at the end of the
-    /// measured time.
+    /// Returns what limited the flow and why its window shrank. The waiting times are computed as
+    /// differences between `end` and `base`, the sender's information at the end and at the start
+    /// of the measured time.
     pub fn finish(&self, base: &Info, end: &Info, elapsed_ns: u64) -> Account {
         let since = |end: u64, base: u64| end.saturating_sub(base) * 1000;
         let told = Told {
@@ -102,7 +102,7 @@ mod tests {
         let looks = [
             info(10, 1000, 0),
             info(20, 1000, 0),
-            // PRR reduces the window in steps, which count as one reduction.
+            // PRR reduces the window in steps, which together count as one reduction.
             info(18, 14, RECOVERY),
             info(15, 14, RECOVERY),
             info(14, 14, 0),

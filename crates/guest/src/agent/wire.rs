@@ -4,7 +4,7 @@
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
 //! packet overtakes must therefore have been lost. The queue discipline decided to lose this packet
 //! when the packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
-//! direction. It drops an ACK when a newer ACK enters.
+//! direction. Such a wire drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
 
@@ -71,7 +71,7 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// Records that a packet left. Returns the packets that were in front of this packet. These
+    /// Records that a packet left. Returns the packets that were in front of the packet. These
     /// packets were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
@@ -89,8 +89,8 @@ impl Wire {
         self.waiting.drain(..with).take(count)
     }
 
-    /// From the first `before` packets, moves the packets of this lane to `overtaken`. These
-    /// packets were lost, because a later packet of the lane has left.
+    /// Moves the packets of a lane to `overtaken`, if they are among the first `before` packets.
+    /// These packets were lost, because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;
         while place < before {

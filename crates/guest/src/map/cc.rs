@@ -14,8 +14,8 @@ use super::modules::Modules;
 use super::refuse::{Refusals, instead};
 
 /// Returns the module that replaces Linux's own congestion control, if any. If the scenario names a
-/// module, returns this module. Otherwise returns tailback's own module if Linux does not have the
-/// flow's options.
+/// module, returns this module. If the scenario names no module, and Linux does not have the flow's
+/// options, returns tailback's own module.
 pub(super) fn stand_in<'a>(
     control: &'a Algorithm,
     module: Option<&'a str>,

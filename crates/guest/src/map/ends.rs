@@ -12,7 +12,8 @@ use super::as_flow;
 use super::layout::{Group, Layout};
 use crate::job::{Application, Chunks, Connections, Flow, Source};
 
-/// Port of the first flow. Further flows have the next ports, followed by the ports of the sources.
+/// Port of the first flow. Further flows use the next port numbers, and the sources use the port
+/// numbers after the flows.
 const FIRST_PORT: u16 = 5001;
 
 /// Upper limit of the total size of all send buffers, in bytes.
@@ -40,8 +41,8 @@ impl Ends<'_> {
         flows.collect()
     }
 
-    /// Returns the sources in the order of the scenario file. Ports of clients come after all other
-    /// ports.
+    /// Returns the sources in the order of the scenario file. The port numbers of clients come
+    /// after all other port numbers.
     pub fn sources(&self) -> Vec<Source> {
         let plan = self.plan;
         let mut sources = Vec::new();
@@ -184,8 +185,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     };
     let queues: u128 = links().map(|l| u128::from(held(l))).sum();
     let way = u128::from(rate) * u128::from(rtt.ns()) / 8_000_000_000;
-    // Include the bytes that the queues on the route can hold, but at least the bytes that arrive
-    // in a quarter of a second.
+    // Include the bytes that fit into the queues on the route, or the bytes that arrive in 0.25 s
+    // if that is more.
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;

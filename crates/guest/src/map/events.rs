@@ -1,4 +1,4 @@
-//! Maps `[[events]]` to what the guest changes during a run.
+//! Maps the entries in `[[events]]` to changes that the guest makes during a run.
 //!
 //! | change | effect in the guest |
 //! |---|---|
@@ -25,7 +25,7 @@ use crate::job::{Flow, Source};
 /// is not a change.
 const EARLIEST: Time = Time(1);
 
-/// Returns the plan, with each event that changes a rate replaced by a step of the rate.
+/// Returns the plan after replacing each event that changes a rate with a step of the rate.
 pub(super) fn with_steps(plan: &Plan) -> Cow<'_, Plan> {
     let mut steps: Vec<Vec<(Time, Rate)>> = vec![Vec::new(); plan.links.len()];
     for (at, change) in changes(plan) {
@@ -94,13 +94,13 @@ pub(super) fn of_wire(plan: &Plan, link: usize) -> Vec<WireChange> {
     found
 }
 
-/// Returns whether a link loses packets at some time, apart from its impairments.
+/// Returns whether a link loses packets at some time. Losses by impairments do not count.
 pub(super) fn loses(plan: &Plan, link: usize) -> bool {
     plan.links[link].loss > 0.0 || of_wire(plan, link).iter().any(|one| one.loss > 0.0)
 }
 
-/// Returns the options of an impairment after each event that changes them. Each item also has the
-/// event's index and time.
+/// Returns the options of an impairment after each event that changes them. Each item also contains
+/// the event's index and time.
 pub(super) fn of_impairment(
     plan: &Plan,
     link: usize,
@@ -147,8 +147,8 @@ pub(super) fn check_impairment(
     }
 }
 
-/// Adds to a queue the options that it has after each event. Rejects events that Linux does not
-/// support.
+/// Adds the options that a queue has after each event to the queue. Rejects events that Linux does
+/// not support.
 pub(super) fn of_queue(
     plan: &Plan,
     number: usize,
@@ -178,8 +178,8 @@ pub(super) fn of_queue(
         if let Algorithm::Known { options: own, .. } = &mut new.queue {
             own.clone_from(options);
         }
-        // Report errors with the path of the event. The path of the queue would lead to the value
-        // before the event.
+        // Report errors with the path of the event, because the path of the queue refers to the
+        // value before the event.
         let mut found = Refusals::default();
         let qdisc = tc::queue(&path, &new, kit, &mut Modules::default(), &mut found);
         found.name(&path);

@@ -14,7 +14,8 @@ use super::refuse::Refusals;
 /// The qdisc that implements an impairment: netem, or one of tailback's own.
 pub(super) struct ImpairmentNetem {
     pub discipline: Discipline,
-    /// The qdisc's arguments, each with the time from which they apply. The first time is 0.
+    /// The qdisc's arguments at different times, each with the time from which they apply. The
+    /// first time is 0.
     pub words: Vec<(Time, String)>,
     pub loses: bool,
 }
@@ -152,8 +153,8 @@ pub(super) fn netems(plan: &Plan, link: usize, seed: u64) -> Vec<ImpairmentNetem
         let netem = (impairment.entry().build.netem)(&impairment.options).ok()?;
         let purpose = format!("netem {place}");
         let mut seeds = Stream::new(seed, &here.name, &purpose);
-        // If its arguments change, netem restarts its random numbers from the seed. So use another
-        // seed for each change.
+        // If the arguments of netem change, netem restarts its random numbers from the seed. The
+        // code therefore uses another seed for each change.
         let words = with_events(plan, link, place, &netem);
         let words = words.into_iter().map(|(at, words)| {
             let seed = match netem.random && !words.is_empty() {
@@ -200,8 +201,8 @@ fn scope(words: &mut [(Time, String)], only: Concerns, mixed: bool) {
     }
 }
 
-/// Returns whether an impairment loses packets at some time. `at_start` states whether it loses
-/// packets with its first options.
+/// Returns whether an impairment loses packets at some time. `at_start` states whether the
+/// impairment loses packets with its initial options.
 fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
     let impairment = &plan.links[link].impairments[place];
     let mut later = events::of_impairment(plan, link, place);
@@ -231,7 +232,7 @@ fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Ti
 }
 
 /// Returns the arguments of a netem qdisc, each with the time from which they apply. Outside the
-/// time windows of the impairment, they are empty.
+/// time windows of the impairment, the arguments are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

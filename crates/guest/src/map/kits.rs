@@ -21,14 +21,14 @@ pub(super) const ACCURATE_ECN: Feature = Feature {
 };
 
 /// The sysctl that controls whether Linux stores ssthresh with the metrics of a destination.
-/// Earlier releases always store it.
+/// Releases without this sysctl always store ssthresh.
 pub(super) const SSTHRESH_METRICS: Feature = Feature {
     name: "net/ipv4/tcp_no_ssthresh_metrics_save",
     since: "5.6",
 };
 
-/// The sysctl that controls whether a timeout changes a connection's flow hash. In earlier
-/// releases, a timeout always changes the hash.
+/// The sysctl that controls whether a timeout changes a connection's flow hash. In releases without
+/// this sysctl, a timeout always changes the hash.
 pub(super) const TXREHASH: Feature = Feature {
     name: "net/core/txrehash",
     since: "5.18",
@@ -58,7 +58,7 @@ pub struct Kit {
     /// known.
     #[serde(default)]
     pub registers: BTreeMap<String, Vec<String>>,
-    /// All built guest kernels, the newest first. A scenario may name any of them.
+    /// All built guest kernels, the newest first. A scenario may name any of these kernels.
     #[serde(default)]
     pub others: Vec<Kit>,
     /// Errors that the host has found in `[[programs]]`: a path such as `programs[0].files`, and a
@@ -79,7 +79,7 @@ impl Kit {
             || (name.len() >= HASH_DIGITS && self.hash.starts_with(name))
     }
 
-    /// Returns the release: the first two numbers of the kernel version.
+    /// Returns the kernel's release, that is, the first two numbers of the kernel version.
     fn release(&self) -> &str {
         let mut dots = self.version.match_indices('.');
         match dots.nth(1) {

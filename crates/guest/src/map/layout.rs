@@ -15,11 +15,12 @@
 //! | `iLxN` | after `jL`, `kL` and `lL`: impairment N of link L |
 //! | `fL` | after link L and its impairments: the point at which routes separate |
 //!
-//! `ip` reads a device name such as `d` as an abbreviated keyword (`dynamic`). So device names are
-//! long, and follow the keyword `dev`.
+//! `ip` reads a device name such as `d` as an abbreviated keyword (`dynamic`). In these commands,
+//! device names are therefore long, and follow the keyword `dev`.
 //!
-//! As in the simulator, half of the round-trip time is before the first link of the route. The
-//! other half is between the receiver and the first link of the return route.
+//! As in the simulator, half of the base RTT is a delay before the first link of the route. The
+//! other half of the base RTT is a delay between the receiver and the first link of the return
+//! route.
 
 mod programs;
 
@@ -107,14 +108,14 @@ struct Route {
 
 #[derive(Clone, Copy)]
 enum Destination {
-    /// The address of a flow's host. Routers have an IP route to this address.
+    /// The address of a flow's host. Routers reach this address through an IP route.
     Routed(Ipv4Addr),
     /// The IPv4 and IPv6 addresses of a program's host. All namespaces on the path to these
     /// addresses forward packets below IP, so that no router generates IPv6 packets.
     Handed(Addresses),
 }
 
-/// Where packets go after a link. For each destination, this is the next link or a host.
+/// Where the packets to one destination go after a link: to the next link or to a host.
 #[derive(Clone, PartialEq)]
 enum Next {
     Link(usize),
@@ -366,8 +367,9 @@ impl Layout {
         }
     }
 
-    /// Delays the packets that leave a host. If they wait for slots (`hosts`), the netem with the
-    /// slots is the child of the netem with the delay, and gets packets whose delay has passed.
+    /// Delays the packets that leave a host. If packets must wait for slots (`hosts`), a second
+    /// netem with the slots is the child of the netem with the delay. The second netem gets packets
+    /// when their delay has passed.
     fn host_delay(
         &mut self,
         namespace: usize,
@@ -389,8 +391,8 @@ impl Layout {
         }
     }
 
-    /// Creates the namespaces of all links. Call this first, so that commands may refer to devices
-    /// in any order.
+    /// Creates the namespaces of all links. Call this function first, so that commands may refer to
+    /// devices in any order.
     fn middle(&mut self, plan: &Plan) {
         for (i, link) in plan.links.iter().enumerate() {
             let schedule = link
@@ -492,8 +494,8 @@ impl Layout {
         }
         match nexts.as_slice() {
             [] => {
-                // No route passes this link. Its queue must exist nevertheless, because the agent
-                // reads the queue's statistics.
+                // No route passes this link. The queue of this link must exist nevertheless,
+                // because the agent reads the queue's statistics.
                 let end = self.namespace(format!("f{i}"), forwarding());
                 self.veth((here, "out".to_owned()), (end, "in".to_owned()), mtu);
                 self.out_by(here);
@@ -570,12 +572,12 @@ impl Layout {
         self.through.push(namespace);
     }
 
-    /// Makes namespaces with only one outgoing device forward packets below IP. This takes 20 %
-    /// less time than routing, and does not modify packets.
+    /// Makes namespaces with only one outgoing device forward packets below IP. This forwarding
+    /// takes 20 % less time than routing, and does not modify packets.
     ///
-    /// A packet from a host is copied without the reference to its socket. Otherwise TCP would find
-    /// that a segment in a router's queue is still in the host, and would not retransmit it
-    /// (`skb_still_in_host_queue`).
+    /// When a packet leaves a host, the kernel copies the packet without the reference to its
+    /// socket. With the reference, TCP would assume that a segment in a router's queue is still in
+    /// the host, and would not retransmit the segment (`skb_still_in_host_queue`).
     fn hand_on(&mut self) {
         let groups = self.groups.iter().flat_map(|g| [g.sender, g.receiver]);
         let programs = self.programs.iter().flat_map(|pair| pair.hosts);
@@ -606,7 +608,7 @@ impl Layout {
         }
     }
 
-    /// Adds the shaper of the device `out`. The queue is inside the shaper.
+    /// Adds the shaper of the device `out`. The queue is a child of the shaper.
     fn shaper(&mut self, i: usize, link: &LinkPlan, queue: &Qdisc, mtu: u32) {
         let namespace = self.links[i].namespace;
         if let Some(shaper) = queue.shaper() {
@@ -618,10 +620,10 @@ impl Layout {
                 n => format!(" overhead {n}"),
             };
             // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
-            // len/rate later. But the guest's clock has steps of 256 ns, so packets leave late. The
-            // rate would then be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at
-            // least the amount that the link sends in 1 us. The class's rate and ceiling are equal,
-            // so both get this burst. There is only one class, so its quantum does not matter.
+            // len/rate later. The guest's clock has steps of 256 ns, so packets leave late, and the
+            // rate would be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at least the
+            // amount that the link sends in 1 us. The class's rate and ceiling are equal, so both
+            // get this burst. There is only one class, so its quantum does not matter.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",
@@ -722,8 +724,8 @@ fn rate_steps(link: &LinkPlan) -> &[(Time, Rate)] {
     }
 }
 
-/// Returns the receive buffer sizes of hosts. A buffer is twice the window, because at first Linux
-/// uses half of it as the window.
+/// Returns the receive buffer sizes of hosts. A buffer is twice as large as the window, because at
+/// first Linux uses half of the buffer as the window.
 fn receive_buffers(plan: &Plan) -> String {
     const LEAST: u64 = 64 << 20;
     let connections = plan.traffic.iter().filter_map(|t| t.connections.as_ref());
@@ -750,7 +752,7 @@ fn quiet() -> Vec<(&'static str, &'static str)> {
 
 fn forwarding() -> Vec<(&'static str, &'static str)> {
     vec![
-        // Set forwarding first, because it resets other sysctls.
+        // Set the sysctl for forwarding first, because it resets other sysctls.
         ("net/ipv4/ip_forward", "1"),
         ("net/ipv4/conf/all/rp_filter", "0"),
         ("net/ipv4/conf/default/rp_filter", "0"),

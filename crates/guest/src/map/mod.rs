@@ -66,7 +66,7 @@ const MOST_ENDS: usize = 60_000;
 const MOST_CONNECTIONS: u32 = 4096;
 
 /// Returns the reasons why this kernel cannot run a plan, or an empty list if it can. The plan may
-/// be incomplete, and missing parts are not checked.
+/// be incomplete, because the function does not check missing parts.
 pub fn judge(plan: &Plan, kit: &Kit) -> Vec<Refusal> {
     let found = kit.refused.iter().map(|(path, message)| Refusal {
         path: path.clone(),
@@ -385,8 +385,8 @@ fn record(plan: &Plan) -> Record {
 /// Returns the sysctls that apply to the whole kernel, not to a single namespace.
 fn global_sysctls() -> Vec<(String, String)> {
     [
-        // The unit is pages. Let memory pressure begin only at 2 GiB, because each buffer has its
-        // own limit.
+        // The unit is pages. Let TCP's memory pressure begin only at 2 GiB, because each buffer
+        // already has its own limit.
         ("net/ipv4/tcp_mem", "393216 524288 786432"),
         ("net/core/rmem_max", "67108864"),
         ("net/core/wmem_max", "67108864"),
@@ -476,8 +476,8 @@ fn stack(path: &str, tcp: &TcpPlan, refusals: &mut Refusals) {
 }
 
 /// Rejects a host whose flows or sources have different peers, routes or stacks. Flows with the
-/// same peer, route and stack form a group, and each end of a group is a namespace. A host in
-/// several groups would need routes that depend on the source.
+/// same peer, route and stack form a group, and each end of a group is a namespace. A host that
+/// belongs to several groups would need routes that depend on the source address.
 fn shared_hosts(plan: &Plan, refusals: &mut Refusals) {
     let (pairs, of) = plan.hosts();
     let mut pair_of = BTreeMap::new();
@@ -512,8 +512,8 @@ fn routes(path: &str, routes: &[(&str, &Vec<u32>)], links: &[LinkPlan], refusals
                 "every link at most once",
             );
         }
-        // A link has up to five routers (schedule, queue, wire, jitter, fork), plus one for each
-        // impairment.
+        // A link consists of up to five routers (schedule, queue, wire, jitter, fork), plus one
+        // router for each impairment.
         let routers = route.iter().filter_map(|link| links.get(*link as usize));
         let routers: usize = routers.map(|link| 5 + link.impairments.len()).sum();
         if routers > 250 {

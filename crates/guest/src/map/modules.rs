@@ -23,8 +23,8 @@ struct Chosen {
 }
 
 impl Modules {
-    /// Adds the module of a congestion control, or rejects the congestion control if the guest
-    /// kernel does not have it.
+    /// Adds the module of a congestion control. Rejects the congestion control if the guest kernel
+    /// does not have the module.
     pub fn congestion_control(
         &mut self,
         path: &str,
@@ -86,8 +86,8 @@ impl Modules {
         });
     }
 
-    /// Adds the module of a queue discipline, or rejects the queue discipline if the guest kernel
-    /// does not have it.
+    /// Adds the module of a queue discipline. Rejects the queue discipline if the guest kernel does
+    /// not have the module.
     pub fn qdisc(
         &mut self,
         path: &str,
@@ -149,7 +149,7 @@ impl Modules {
         });
     }
 
-    /// Adds one of tailback's own modules, unless it has been added before.
+    /// Adds one of tailback's own modules, unless the module has been added before.
     pub fn own(&mut self, provides: &str, paths: Vec<String>) {
         if self.0.iter().all(|c| c.provides != provides) {
             self.0.push(Chosen {
@@ -162,7 +162,7 @@ impl Modules {
     }
 
     /// Returns the modules in loading order. If a module has several files, the last file gets the
-    /// parameters. The other files are its dependencies.
+    /// parameters. The other files are modules on which the last file depends.
     pub fn list(self) -> Vec<Module> {
         let mut list = Vec::new();
         for chosen in self.0 {
@@ -180,7 +180,7 @@ impl Modules {
     }
 }
 
-/// Returns the files of an extra module, after checking that it registers this algorithm.
+/// Returns the files of an extra module, after checking that the module registers this algorithm.
 fn extra(
     path: &str,
     algorithm: &str,
@@ -198,8 +198,8 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // If it is unknown which algorithms a module registers, accept the module. Some ways of
-    // registering algorithms are not detected when the guest kernel is built.
+    // If it is unknown which algorithms a module registers, accept the module. The build of a guest
+    // kernel does not detect every way of registering an algorithm.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {
         let all = registers.join(" and ");

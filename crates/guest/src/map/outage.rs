@@ -1,7 +1,7 @@
 //! Maps outages, during which the rate of a link is 0, to a queue discipline. htb rejects a rate of
-//! 0, and after a very low rate it sends nothing for up to a minute. So tailback's `outage` module
-//! is the root queue discipline, with htb as its child. The agent closes the root at the start of
-//! an outage and opens it at the end.
+//! 0, and after a very low rate it sends nothing for up to a minute. tailback's `outage` module is
+//! therefore the root queue discipline, with htb as its child. The agent closes this root qdisc at
+//! the start of an outage and opens it at the end.
 
 use tailback_engine::plan::{LinkPlan, RatePlan};
 use tailback_engine::units::Rate;
@@ -46,12 +46,13 @@ pub(super) fn check(
     }
 }
 
-/// The tc command that adds the root. The next constant is the part of a tc command that makes a
-/// queue discipline the root's child.
+/// The tc command that adds the root qdisc, which holds packets back during an outage.
 pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
+/// The part of a tc command that makes a queue discipline a child of the root qdisc.
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Returns the tc command that closes the root (holds all packets back) or opens it.
+/// Returns the tc command that closes the root qdisc, so that it holds all packets back, or opens
+/// it.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

@@ -17,13 +17,14 @@ use crate::job::{Interop, Program, Ready, Side};
 /// Paths in the guest's file system of the packages, files and folders that programs use.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Places {
-    /// Folders of unpacked packages. The key consists of the package names, joined by spaces.
+    /// Folders of unpacked packages. The key of this map consists of the package names, joined by
+    /// spaces.
     #[serde(default)]
     pub roots: BTreeMap<String, String>,
-    /// Files and folders. The key is their path on the host.
+    /// Files and folders. The key is the path of the files on the host.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
-    /// Root folders of the programs. The key is their path on the host.
+    /// Root folders of the programs. The key is the path of the folder on the host.
     #[serde(default)]
     pub folders: BTreeMap<String, String>,
 }
@@ -64,7 +65,7 @@ pub(super) fn controls(
 }
 
 /// Returns the sysctl that lists the congestion controls that programs may select. In every
-/// namespace except the first, Linux permits only the congestion controls that
+/// namespace except the first, programs may select only the congestion controls that
 /// `tcp_allowed_congestion_control` lists.
 pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     let mut names = vec!["reno"];

@@ -9,7 +9,7 @@ use super::events::WireChange;
 use super::tc::time;
 
 /// Arguments that make netem keep the order of packets. netem keeps the order only if a rate is
-/// set. The rate given here delays a frame of 12,500 bytes by less than a nanosecond.
+/// set. The rate in these arguments delays a frame of 12,500 bytes by less than a nanosecond.
 const KEEPS_ORDER: &str = "rate 100tbit";
 
 /// Returns netem's arguments for a delay and a jitter of up to `jitter`. The arguments prevent
@@ -46,8 +46,8 @@ pub(super) struct Stage {
     loss: f64,
     slots: Option<SlotsPlan>,
     seed: u64,
-    /// Whether the delay changes during the run. If it does, packets nevertheless keep their order,
-    /// as in the simulator.
+    /// Whether the delay changes during the run. Even if the delay changes, packets keep their
+    /// order, as in the simulator.
     keeps_order: bool,
     /// The delay and the loss after each event that changes them.
     changes: Vec<WireChange>,
@@ -61,8 +61,8 @@ impl Stage {
     /// Returns the arguments of netem, each with the time from which they apply. `steps` are the
     /// steps of the link's rate.
     pub fn timeline(&self, steps: &[(Time, Rate)], name: &str) -> Vec<(Time, String)> {
-        // netem treats a rate of 0 as no limit. No packet reaches netem during an outage, so keep
-        // the old rate.
+        // netem treats a rate of 0 as no limit. During an outage (rate 0), no packet reaches netem,
+        // so the old rate can stay.
         let steps = steps.iter().skip(1).filter(|step| step.1 != Rate(0));
         let steps = steps.filter(|_| self.wire.is_some());
         let mut times: Vec<Time> = self.changes.iter().map(|change| change.at).collect();
@@ -76,7 +76,7 @@ impl Stage {
             if let Some(change) = change {
                 (stage.delay, stage.loss) = (change.delay, change.loss);
             }
-            // A change of its arguments makes netem restart its random numbers from the seed.
+            // When the arguments of netem change, netem restarts its random numbers from the seed.
             if !self.changes.is_empty() {
                 stage.seed = seeds.bits();
             }
@@ -86,8 +86,7 @@ impl Stage {
         lines.collect()
     }
 
-    /// Returns the arguments of netem. If `rate` is given, it is used in place of this stage's
-    /// rate.
+    /// Returns the arguments of netem. If `rate` is given, it replaces the rate of this stage.
     pub fn words(&self, rate: Option<Rate>) -> String {
         let seed = self.seed;
         let mut words = Vec::new();
@@ -119,7 +118,7 @@ impl Stage {
 }
 
 /// Returns the netems after a link, in the order in which packets pass them. Serialisation and
-/// jitter need separate netems, because a netem that serialises would space out packets that the
+/// jitter need separate netems, because a netem with serialisation would space out packets that the
 /// jitter has bunched. Slots need a third netem, because packets must wait for a slot after their
 /// delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Vec<Stage> {

@@ -14,7 +14,7 @@ use crate::job::{DropsAt, Limit};
 /// A queue discipline, as arguments of tc.
 pub(super) struct Qdisc {
     pub kind: String,
-    /// The arguments that follow the kind.
+    /// The tc arguments that follow the kind of the queue discipline.
     pub words: String,
     /// The queue's limit in packets or bytes.
     pub limit: Limit,
@@ -24,14 +24,14 @@ pub(super) struct Qdisc {
     pub drops_at: DropsAt,
     /// The changes that events make during the run, in order.
     pub changes: Vec<QdiscChange>,
-    /// How the kernel implements this kind, from the registry.
+    /// How the kernel implements this kind of queue, from the registry.
     face: Option<&'static kernel::Qdisc>,
 }
 
 /// A change of a queue during the run.
 pub(super) struct QdiscChange {
     pub at: Time,
-    /// The arguments that follow the kind.
+    /// The tc arguments that follow the kind of the queue discipline.
     pub words: String,
     /// The queue's limit from this time on.
     pub limit: Limit,
@@ -73,8 +73,8 @@ impl Qdisc {
         self.face.is_some_and(|face| face.texts.contains(&kind))
     }
 
-    /// Returns whether the queue keeps the packets of each flow in order. Returns false for an
-    /// unknown kind.
+    /// Returns whether the queue keeps the packets of each flow in order. Returns false for a kind
+    /// of queue that the registry does not contain.
     pub fn keeps_order(&self) -> bool {
         self.face.is_some()
     }
@@ -135,7 +135,8 @@ pub(super) fn queue(
 }
 
 /// Returns the arguments of `tc qdisc change` for the options that differ. For some values, tc has
-/// no argument. Rejects a change to such a value, because tc would keep the old value.
+/// no argument. This function rejects a change to a value without an argument, because tc would
+/// keep the old value.
 pub(super) fn changed(
     path: &str,
     old: &LinkPlan,
@@ -166,8 +167,8 @@ pub(super) fn changed(
 }
 
 /// Returns the module that replaces Linux's queue discipline on a link. If the scenario names a
-/// module, returns this module. If it does not name a module, returns a tailback module if Linux
-/// does not support the kind or one of its options.
+/// module, returns this module. If the scenario names no module, returns a tailback module for a
+/// kind or an option that Linux does not support.
 pub(super) fn stand_in<'a>(queue: &'a Algorithm, module: Option<&'a str>) -> Option<&'a str> {
     module.or_else(|| {
         let (name, options) = queue.known()?;

@@ -158,8 +158,8 @@ fn one_flow_with_codel() {
     assert_eq!(job.links[0].rates, [(0, 100_000_000)]);
     assert_eq!(job.links[0].limit, crate::job::Limit::Packets(1000));
     assert_eq!(job.links[0].drops_at, crate::job::DropsAt::Dequeue);
-    // The send buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit. The 0.27 s are 20 ms of base RTT and 250
-    // ms of queueing delay.
+    // The send buffer is 6 x 100 Mbit/s x 0.27 s / 8 bit. The duration of 0.27 s consists of 20 ms
+    // of base RTT and 250 ms of queueing delay.
     assert_eq!(job.flows[0].send_buffer, 20_250_000);
 }
 
@@ -202,8 +202,8 @@ fn slots_are_a_netem_of_their_own() {
     assert!(script(&plan).contains("limit 1000000 slot 800us 5000us bytes 20000\n"));
 }
 
-/// The slots of a host are a child of the host's delay, so that they get packets whose delay has
-/// passed. Both hosts have them.
+/// The netem with a host's slots is the child of the netem with the host's delay. The child gets
+/// packets when their delay has passed. Both hosts have them.
 #[test]
 fn hosts_that_wait_have_slots_behind_their_delay() {
     let mut plan = simple();
@@ -376,8 +376,8 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
         "qdisc change dev out root handle f: police active 0",
     );
     assert_eq!(changes, [(2, on), (4, on), (5, off)]);
-    // The agent captures packets at the policer. It does not capture at `ack_batch`, which drops no
-    // ACK.
+    // The agent captures packets at the policer. The agent does not capture packets at `ack_batch`,
+    // which drops no ACK.
     assert_eq!(job.links[0].loss_kind.as_deref(), Some("police"));
 }
 
@@ -501,7 +501,7 @@ fn red_and_options_of_the_stack() {
 }
 
 /// If TCP may join segments, the sender has no limit on the size of joined segments. The offloads
-/// of its device stay off, so single segments arrive at the queues.
+/// of the sender's device stay off, so single segments arrive at the queues.
 #[test]
 fn a_sender_may_join_segments_before_its_device_separates_them() {
     let limits = |pacing| {
@@ -630,8 +630,8 @@ fn flows_are_on_the_hosts_they_name() {
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
         [0, 0, 2, 4]
     );
-    // In the simulator, a host may belong to two pairs of sender and receiver. In the guest, it may
-    // not, because hosts are namespaces.
+    // In the simulator, a host may belong to two pairs of sender and receiver. In the guest, each
+    // host may belong to only one pair, because hosts are namespaces.
     plan.flows[2] = on("c", ["x", "v"]);
     assert_eq!(plan.flow_info()[2].source, 0);
     let no = judge(&plan, &kit());
@@ -799,8 +799,8 @@ fn connections_are_refused_as_flows_are() {
         c.ecn = true;
     };
     assert_eq!(path(reno_sce), ["traffic[0].cc"]);
-    // Each client needs its own port, so there are too few ports for 60 sources with 1000 clients
-    // each.
+    // Each client needs its own port, so 60 sources with 1000 clients each need more ports than
+    // exist.
     let many = refused(|plan| plan.traffic = (0..60).map(|i| web(&format!("w{i}"))).collect());
     assert_eq!(many, [""; 0]);
     let many = refused(|plan| {
@@ -1095,7 +1095,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("mine".into())),
         ),
-        // This module exists but is a queue discipline.
+        // This module exists, but it contains a queue discipline instead of a congestion control.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0].module = Some("my-codel".into())),
@@ -1390,15 +1390,15 @@ fn weighted_red_is_a_module_of_ours() {
           packet_ps 32000000 rate 10000000"
         ]
     );
-    // The size is larger than the module's integer type allows.
+    // The size is larger than the module's integer type can represent.
     let long = curve(&[("max", Value::Bytes(Bytes(1 << 33)))]);
     plan.links[0] = link(10_000_000, "wred", &[("ecn", long)]);
     assert_eq!(judge(&plan, &kit)[0].path, "links[0].queue.ecn");
 }
 
 /// Linux has no queue discipline with only the step threshold or only the PI2 controller of
-/// DualPI2. tailback modules provide both. An option selects whether the module drops on arrival or
-/// on departure.
+/// DualPI2. tailback modules provide both. An option selects whether the module drops packets on
+/// arrival or on departure.
 #[test]
 fn step_and_pi2_are_modules_of_ours() {
     let mut kit = kit();
@@ -1434,7 +1434,7 @@ fn step_and_pi2_are_modules_of_ours() {
     let words =
         "pi2 limit 10000 target 15000000 tupdate 16000000 alpha 41 beta 819 k 2 ecn 1 scalable 2";
     assert_eq!(of("pi2", &scalable), (words.to_owned(), late));
-    // The size is larger than the modules' integer types allow.
+    // The size is larger than the modules' integer types can represent.
     for name in ["step", "pi2"] {
         let mut plan = simple();
         plan.links[0] = link(10_000_000, name, &[("limit", Value::Packets(1 << 33))]);
@@ -1492,7 +1492,7 @@ fn dualpi2_of_2019_is_a_module_of_ours() {
          coupling_factor 2 step_ns 1000000 min_qlen_step 1 any_ect 1 drop_enqueue 0 \
          classic_protection 10 split_gso 1"
     );
-    // If Linux does not support one of the options, the tailback module is required.
+    // If Linux does not support one of the queue's options, the tailback module is required.
     let (tool, line, needed) = leaf(&[("reset_interval", Value::Time(Time::from_secs(1)))]);
     assert_eq!((tool, needed), (Tool::Qdisc, own));
     assert!(

@@ -47,7 +47,7 @@ impl Reader {
         }
     }
 
-    /// Parses `name = value` or `name += value`. The name begins at `start`.
+    /// Parses `name = value` or `name += value`. The name begins at position `start`.
     fn assignment(&mut self, name: String, start: usize) -> Parsed<Action> {
         self.python_space();
         let add = self.take("+=");
@@ -159,7 +159,7 @@ impl Reader {
         })
     }
 
-    /// Parses operators of this precedence level and of higher levels.
+    /// Parses operators of the given precedence level and of higher levels.
     fn binary(&mut self, level: usize) -> Parsed<Expression> {
         const LEVELS: [&[&str]; 4] = [&["|"], &["&"], &["+", "-"], &["*", "/", "%"]];
         let Some(operators) = LEVELS.get(level) else {

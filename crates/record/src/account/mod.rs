@@ -1,7 +1,7 @@
 //! Records the account of a run, which explains the run's results. For each sender, the account
-//! records what the sender waited for, and every reduction of its window. It also records which
-//! flows filled a queue, and when packets were dropped and marked. `tailback explain` reads the
-//! account.
+//! records what the sender waited for, and every reduction of its window. The account also records
+//! which flows filled a queue, and when packets were dropped and marked. `tailback explain` reads
+//! the account.
 //!
 //! Every run records this account, so recording must take very little time and memory. The account
 //! counts reductions by reason, and lists at most [`LISTED`] reductions per flow. Reductions, drops
@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::Cause;
 use crate::paged::Paged;
 
-/// Largest number of reductions that are listed per flow. Further reductions are counted, but not
-/// listed.
+/// Largest number of reductions that are listed per flow. The account counts further reductions,
+/// but does not list them.
 pub const LISTED: u32 = 1000;
 
 macro_rules! reasons {
@@ -128,18 +128,18 @@ pub struct SlowStart {
     /// Why slow start ended: the name of a [`Reason`], [`SlowStart::THRESHOLD`],
     /// [`SlowStart::OWN`], or a name that the congestion control provides.
     pub why: String,
-    /// The window at that time, in segments.
+    /// The window at the end of slow start, in segments.
     pub cwnd: u32,
-    /// Smoothed RTT at that time, in ns.
+    /// Smoothed RTT at the end of slow start, in ns.
     pub srtt_ns: u64,
-    /// The smallest RTT until then, in ns.
+    /// The smallest RTT before the end of slow start, in ns.
     pub min_rtt_ns: u64,
     /// Number of segments lost because slow start overshot. The number includes the segments lost
     /// until slow start ended, and the segments that were in flight at that time and were lost
     /// later.
     pub lost: u64,
-    /// Whether `lost` is final. It becomes final when the recovery ends, or when all segments that
-    /// were in flight at the end of slow start are acknowledged.
+    /// Whether `lost` is final. The number becomes final when the recovery ends, or when all
+    /// segments that were in flight at the end of slow start are acknowledged.
     pub settled: bool,
 }
 
@@ -160,15 +160,15 @@ pub type Times = [u64; Limit::COUNT];
 pub struct Account {
     /// What the sender waits for now.
     pub limit: Limit,
-    /// When the sender began to wait for `limit`, or the end of the warm-up if that is later.
+    /// When the sender began to wait for `limit`, or the end of the warm-up, whichever is later.
     since_ns: u64,
     /// How long the sender waited for each limit since the warm-up.
     pub limited_ns: Times,
     /// Number of reductions since the warm-up, by reason.
     pub counts: Counts,
     /// Counters at the end of the warm-up.
-    // This field, `slow_start` and `told` are boxed to save memory, because every flow has an
-    // account.
+    // The fields `before`, `slow_start` and `told` are boxed to save memory, because every flow has
+    // an account.
     before: Option<Box<Before>>,
     /// The first reductions, in the order of time.
     pub listed: Vec<Reduction>,
@@ -185,12 +185,12 @@ pub struct Account {
 /// A reduction that a congestion control spreads over several ACKs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum Episode {
-    /// No reduction in several steps is in progress.
+    /// No reduction that takes several steps is in progress.
     #[default]
     None,
     /// The current reduction is counted but not listed, because the list is full.
     Counted,
-    /// The current reduction is the last in the list.
+    /// The current reduction is the last entry in the list.
     Listed,
 }
 
@@ -204,8 +204,8 @@ struct Before {
 /// What Linux's `tcp_info` reports about the measured time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Told {
-    /// Length of the measured time. It begins at the end of the warm-up, or at the start of the
-    /// flow if that is later.
+    /// Length of the measured time. The measured time begins at the end of the warm-up or at the
+    /// start of the flow, whichever is later.
     pub elapsed_ns: u64,
     /// Time during which data was in flight or waiting to be sent.
     pub busy_ns: u64,
@@ -216,8 +216,8 @@ pub struct Told {
     /// Number of samples at which the sender was in each congestion state: Open, Disorder, CWR,
     /// Recovery, Loss.
     pub states: [u64; 5],
-    /// Time between two samples of the sender. A reduction is found by comparing the windows of two
-    /// samples. 0 if the sender is sampled after every ACK.
+    /// Time between two samples of the sender. 0 if the sender is sampled after every ACK.
+    /// Reductions are found by comparing the windows of two samples.
     pub interval_ns: u64,
 }
 
@@ -239,8 +239,8 @@ impl Default for Account {
 }
 
 impl Account {
-    /// Returns an account that counts reductions but does not list them. It is used for traffic
-    /// sources, which may have many connections.
+    /// Returns an account that counts reductions but does not list them. Traffic sources use such
+    /// an account, because they may have many connections.
     pub fn counting() -> Account {
         Account {
             keep: 0,
@@ -255,7 +255,7 @@ impl Account {
         self.since_ns = at_ns;
     }
 
-    /// Records that a timer fired at `at_ns`. The sender had waited for it since `from_ns`.
+    /// Records that a timer fired at `at_ns`. The sender had waited for this timer since `from_ns`.
     pub fn waited(&mut self, from_ns: u64, at_ns: u64) {
         let limit = self.limit;
         self.turn(Limit::Timeout, from_ns.max(self.since_ns).min(at_ns));
@@ -302,8 +302,8 @@ impl Account {
         self.episode != Episode::None
     }
 
-    /// Ends a stepwise reduction that is in progress. Called when the congestion state changes. The
-    /// next step then belongs to a new reduction.
+    /// Ends a stepwise reduction that is in progress, so that the next step belongs to a new
+    /// reduction. The sender calls this function when its congestion state changes.
     #[inline]
     pub fn end_steps(&mut self) {
         self.episode = Episode::None;
@@ -357,8 +357,8 @@ impl Account {
     }
 }
 
-/// Length of the windows in which the minimum delay of a queue is measured. A minimum above 0 shows
-/// a standing queue.
+/// Length of the windows in which the minimum delay of a queue is measured. If the minimum delay in
+/// a window is above 0, the queue is a standing queue.
 pub const WINDOW_NS: u64 = 100_000_000;
 
 /// Which flows filled a queue, and when the queue dropped and marked packets.
@@ -374,8 +374,8 @@ pub struct QueueAccount {
     pub events: Timeline,
 }
 
-/// Sums of packet length times queue delay. The sums are indexed by the number in the packets,
-/// which identifies a flow or a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
+/// Sums of packet length times queue delay. Each sum belongs to a packet number, which identifies a
+/// flow or a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
@@ -390,7 +390,7 @@ impl Held {
         self.0.change(number, |held| *held += waited);
     }
 
-    /// Prefetches the counter that belongs to the number in a packet.
+    /// Prefetches the sum that belongs to a packet number.
     #[inline]
     pub fn fetch(&self, number: u32) {
         self.0.fetch(number);
@@ -419,8 +419,8 @@ pub struct Minima {
     pub sum_ns: u64,
     /// Number of packets that were forwarded in complete windows.
     packets: u64,
-    /// Sum over all windows. For each window, the minimum delay (in ns) is multiplied by the number
-    /// of packets in the window.
+    /// For each window, the minimum delay (in ns) is multiplied by the number of packets in the
+    /// window. This field is the sum of the products.
     weighted_ns: u128,
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
@@ -444,7 +444,7 @@ impl Minima {
     }
 
     /// Records a packet that left the queue. `before` is the number of packets that left the queue
-    /// before it, since the end of the warm-up.
+    /// between the end of the warm-up and this packet.
     #[inline]
     pub fn forward(&mut self, delay_ns: u64, at_ns: u64, before: u64) {
         if at_ns >= self.end_ns {
@@ -454,8 +454,8 @@ impl Minima {
     }
 
     /// Returns the mean of the windows' minimum delays, in ns, weighted by the number of packets in
-    /// each window. This is the part of the mean queue delay that a standing queue causes. Returns
-    /// `None` before the first complete window with packets.
+    /// each window. This mean is the part of the mean queue delay that a standing queue causes.
+    /// Returns `None` before the first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }
@@ -603,7 +603,7 @@ mod tests {
             assert_eq!(reduction.reason(), *reason);
             assert_eq!((reduction.from, reduction.to), (30, 21));
         }
-        // A time that is too large for the field becomes the largest time that fits.
+        // If a time is too large for the field, the field contains the largest time that fits.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
         // An untrusted guest may send any number, even one that is not the number of a reason.
@@ -615,8 +615,8 @@ mod tests {
     #[test]
     fn what_a_queue_held_is_summed_by_owner() {
         let mut held = Held::default();
-        // Packet numbers 0 and 2 belong to the same source. 1000 bytes of each number waited for
-        // 2^20 ns.
+        // Packet numbers 0 and 2 belong to the same source. For each of the two numbers, 1000 bytes
+        // waited for 2^20 ns.
         held.add(0, 1_000, 1 << 20);
         held.add(2, 1_000, 1 << 20);
         held.add(1, 500, 1 << 30);

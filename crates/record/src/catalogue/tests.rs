@@ -7,7 +7,8 @@ use super::*;
 const RUN: &str = "0123456789abcdef0123";
 const OTHER: &str = "aaaaaaaaaaaaaaaaaaaa";
 
-/// A folder `runs` with runs of two files, and a catalogue that is written after one new entry.
+/// A folder `runs` with runs of two files each. The catalogue of this folder is written after one
+/// new entry.
 struct Place {
     root: tempfile::TempDir,
 }
@@ -64,14 +65,14 @@ fn an_unchanged_run_is_verified_once() {
     let later = place.catalogue("x");
     assert_eq!(asked(&later, RUN, false), (true, false));
     assert_eq!(later.bytes(RUN).expect("a size"), 10);
-    // A run is verified if it is not in the catalogue, if the rules have changed, or if it was not
-    // intact before.
+    // The catalogue verifies a run that it does not list or that was not intact before. It also
+    // verifies a run if the rules have changed.
     assert_eq!(asked(&later, OTHER, false), (false, true));
     assert_eq!(asked(&later, OTHER, true), (true, true));
     assert_eq!(asked(&place.catalogue("y"), RUN, false), (false, true));
 }
 
-/// Each change is noticed, even if content, size and modification time stay the same.
+/// The catalogue detects each change, even if content, size and modification time stay the same.
 #[test]
 fn a_changed_run_is_verified_again() {
     type Change = fn(&Place);
@@ -102,7 +103,7 @@ fn a_changed_run_is_verified_again() {
         }),
     ];
     let places: Vec<Place> = changes.iter().map(|_| Place::new()).collect();
-    // Wait only once for all folders.
+    // Wait only once, instead of once for each folder.
     let places = {
         std::thread::sleep(Duration::from_nanos(SETTLED_NS as u64 + 50_000_000));
         places
@@ -116,8 +117,8 @@ fn a_changed_run_is_verified_again() {
     }
 }
 
-/// A change just after the verification could have the time of the verification. Such a change must
-/// be noticed, too.
+/// A change just after the verification could have the time of the verification. The catalogue must
+/// detect such a change, too.
 #[test]
 fn a_young_run_is_not_catalogued() {
     let place = Place::new();

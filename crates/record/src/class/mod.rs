@@ -1,9 +1,9 @@
 //! Computes the statistics of each class of flows. The statistics describe the traffic of the
-//! class's flows and sources at the first link of their route. They cover the measured time as a
-//! whole, and each interval.
+//! class's flows and sources at the first link of their route. There are statistics for the whole
+//! measured time and for each interval.
 //!
-//! A sample covers one interval. The first interval begins at the end of the warm-up. If the last
-//! interval is incomplete, it has no sample.
+//! A sample covers one interval. The first interval begins at the end of the warm-up. An incomplete
+//! interval at the end has no sample.
 
 mod recorder;
 #[cfg(test)]
@@ -24,7 +24,8 @@ pub struct ClassPlan {
     pub number: u32,
     /// The TCP flows and the programs in the class.
     pub flows: Vec<ClassFlow>,
-    /// Numbers of the unresponsive sources in the class. Sources are numbered after flows.
+    /// Numbers of the unresponsive sources in the class. The numbers of sources follow the numbers
+    /// of flows.
     pub sources: Vec<u32>,
 }
 
@@ -44,7 +45,7 @@ pub struct ClassOutcome {
     pub class: ClassPlan,
     /// Index of the class's link in [`crate::Outcome::links`].
     pub link: u32,
-    /// Queue delay of every forwarded packet, in ns. The delay is from enqueue to dequeue.
+    /// Queue delay of every forwarded packet, in ns. The delay is the time from enqueue to dequeue.
     pub delay: Histogram,
     /// Number of packets forwarded.
     pub packets: u64,

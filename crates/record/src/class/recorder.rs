@@ -1,6 +1,6 @@
-//! Counts packets by class during a run. For each drop, each mark and each packet that leaves a
-//! queue, the engine reports the time. It may report these events in any order. All memory is
-//! allocated before the run.
+//! Counts packets by class during a run. The engine reports the time of each drop, each mark, and
+//! each packet that leaves a queue. The reports may come in any order. All memory is allocated
+//! before the run.
 
 use super::{ClassOutcome, ClassPlan, Interval, LinkSamples};
 use crate::Cause;
@@ -8,7 +8,7 @@ use crate::Cause;
 /// The index for 'no class' or 'no samples'.
 const NONE: u32 = u32::MAX;
 
-/// Where the packets of a flow or source are counted: the indices of its class and of its samples.
+/// The counters for the packets of a flow or source: the indices of its class and of its samples.
 #[derive(Clone, Copy)]
 struct Member {
     class: u32,
@@ -18,8 +18,8 @@ struct Member {
 
 /// The counters of one link's classes during the run.
 pub(crate) struct ClassRecorder {
-    /// The entry for each flow or source, by its number. The list ends with the last flow or source
-    /// that belongs to a class.
+    /// The entry of each flow or source, at the index of its number. The list ends with the last
+    /// flow or source that belongs to a class.
     members: Vec<Member>,
     classes: Vec<ClassOutcome>,
     cuts: Cuts,
@@ -36,7 +36,7 @@ struct Cuts {
     count: usize,
     /// Index of the interval that contains the last event.
     last: usize,
-    /// Start of that interval, in ns.
+    /// Start of the interval `last`, in ns.
     last_ns: u64,
 }
 
@@ -57,8 +57,8 @@ impl Cuts {
 
 impl ClassRecorder {
     /// Creates a recorder for the classes of a link. The recorder takes a sample every
-    /// `interval_ns` between `warmup_ns` and `end_ns`. If `interval_ns` is 0, it takes no samples.
-    /// Returns `None` if the link has neither classes nor samples.
+    /// `interval_ns` between `warmup_ns` and `end_ns`. If `interval_ns` is 0, the recorder takes no
+    /// samples. Returns `None` if the link has neither classes nor samples.
     pub fn new(
         classes: Vec<ClassPlan>,
         warmup_ns: u64,
@@ -108,8 +108,8 @@ impl ClassRecorder {
         })
     }
 
-    /// Counts a packet that left the queue after this delay. `owner` is the number of its flow or
-    /// source.
+    /// Counts a packet that left the queue after waiting for `delay_ns`. `owner` is the number of
+    /// the packet's flow or source.
     #[inline]
     pub fn forward(&mut self, owner: usize, len: u32, delay_ns: u64, at_ns: u64) {
         if at_ns < self.cuts.warmup_ns {

@@ -5,7 +5,7 @@ const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 
 /// Returns the recorder of a link of 1 Mbyte/s. Class L has flow 0 and flow 2, which starts at 2 s.
-/// Class C has flow 1 and source 4, and flow 3 has no class. The measured time is 1 to 4.5 s.
+/// Class C has flow 1 and source 4. Flow 3 has no class. The measured time is 1 to 4.5 s.
 fn recorder(interval_ns: u64) -> ClassRecorder {
     let flow = |flow, rtt_ms| ClassFlow {
         flow,
@@ -98,8 +98,8 @@ fn definitions() {
     assert!(near(l.delay_ms.p25, 2.0) && near(l.delay_ms.p50, 3.0));
     assert!(near(l.delay_ms.p1, 1.0) && near(l.delay_ms.p75, 3.0));
     assert!(near(l.delay_ms.p99, 9.0) && l.delay_ms.max == Some(9.0));
-    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16. Their sum divided by n - 1 = 4
-    // is 9.8.
+    // The squared deviations are 6.76, 2.56, 0.36, 0.36 and 29.16. The sum of the squared
+    // deviations, divided by n - 1 = 4, is 9.8.
     assert!(near(l.delay_ms.stddev, 9.8_f64.sqrt()));
 
     let samples = l.samples.as_ref().expect("samples");
@@ -112,34 +112,34 @@ fn definitions() {
         [rate.p1, rate.p25, rate.p50, rate.p75, rate.p99],
         [0.0, 0.0, 0.4, 0.8, 3.2].map(Some)
     );
-    // The windows of `l` are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. The windows
-    // of `late` are 0 and 50 kB/s x (2.5 + 20) ms.
+    // The windows of flow `l` are 400 kB/s x (2 + 10) ms, 0, and 100 kB/s x (2.5 + 10) ms. The
+    // windows of flow `late` are 0 and 50 kB/s x (2.5 + 20) ms.
     let window = samples.window_bytes;
     assert_eq!((window.n, window.max), (5, Some(4_800.0)));
     assert_eq!([window.p50, window.p75], [Some(1_125.0), Some(1_250.0)]);
     assert_eq!(window.mean, Some((4_800.0 + 1_250.0 + 1_125.0) / 5.0));
-    // The capacity of an interval is 1 MB.
+    // The link can carry 1 MB in an interval.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
     // In two of the intervals, one of two packets is marked. The interval without packets has no
     // mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
-    // In one interval, none of 2 packets is dropped. In another, 2 packets are forwarded and 1 is
-    // dropped. A packet lost after the queue counts as forwarded.
+    // In one interval, none of 2 packets is dropped. In another interval, 2 packets are forwarded
+    // and 1 packet is dropped. A packet lost after the queue counts as forwarded.
     assert_eq!((drops.n, drops.p1), (2, Some(0.0)));
     assert_eq!(drops.max, Some(1.0 / 3.0));
     assert_eq!(samples.delay_ms.p1, Some(2.0));
     assert_eq!(samples.delay_ms.max, Some(2.5));
 
     let samples = c.samples.as_ref().expect("samples");
-    // The source's bytes are included in the utilisation, but not in the rates of flows.
+    // The utilisation includes the source's bytes, but the rates of flows do not.
     assert_eq!(samples.utilisation.max, Some(0.48));
     assert_eq!(samples.rate_mbit.max, Some(3.2));
     // The source's packets count in the class's mean delay, which is 25 ms. The window is therefore
     // 400 kB/s x (25 + 40) ms.
     assert_eq!(samples.window_bytes.max, Some(26_000.0));
-    // In one interval the queue drops one packet and forwards none, so the drop rate is 1.
+    // In one interval, the queue drops one packet and forwards no packet, so the drop rate is 1.
     assert_eq!(samples.drop_share.max, Some(1.0));
     let whole = summary.queues[0].samples.as_ref().expect("samples");
     assert_eq!((whole.utilisation.n, whole.utilisation.max), (3, Some(0.9)));
@@ -238,7 +238,7 @@ fn a_flow_that_the_outcome_does_not_have_has_no_series() {
         recorder.forward(owner, 1_000, MS, 2 * S);
     }
     let mut outcome = outcome(recorder);
-    // If flow 2 is missing from the outcome, its number 2 is not given to another flow.
+    // If flow 2 is missing from the outcome, no other flow gets its number 2.
     outcome.flows.truncate(2);
     outcome.record_samples();
     let keys = outcome.series.keys.iter();

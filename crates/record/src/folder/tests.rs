@@ -99,7 +99,8 @@ fn what_is_written_is_what_was_measured() {
             Field::Double(3.0)
         ]
     );
-    // 20,000,000 ns is between 2^24 and 2^25. In this range, buckets have a width of 2^14.
+    // 20,000,000 ns is between 2^24 and 2^25. Between these two limits, buckets have a width of
+    // 2^14.
     let histograms = rows(&store.path(ID).join("histograms.parquet"));
     let lower = 20_000_000 >> 14 << 14;
     assert_eq!(
@@ -265,7 +266,7 @@ fn a_damaged_run_is_moved_and_done_again() {
 #[test]
 fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     let (root, store) = with_run();
-    // A folder of another run, a symbolic link to the right run, and a file are each rejected.
+    // The store rejects a folder of another run, a symbolic link to the right run, and a file.
     fs::rename(store.path(ID), store.path(OTHER)).expect("renamed");
     assert!(!store.contains(OTHER).expect("readable"));
     let elsewhere = root.path().join(ID);
@@ -283,7 +284,7 @@ fn what_is_no_folder_of_this_run_is_not_taken_for_it() {
     assert!(matches!(stored::check(&elsewhere), Err(Fault::Damaged(_))));
 }
 
-/// Replaces a file of a run and updates its manifest, as a forger could.
+/// Replaces a file of a run and updates the run's manifest, as a forger could.
 fn forge(folder: &Path, name: &str, bytes: &[u8], rows: Option<u64>) {
     fs::write(folder.join(name), bytes).expect("a file");
     let manifest = fs::read_to_string(folder.join(stored::MANIFEST)).expect("a file");
@@ -502,8 +503,8 @@ fn a_capture_and_what_programs_left_are_checked_too() {
         let path = store.path(ID).join(name);
         let whole = fs::read(&path).expect("a file");
         assert!(run.check_file(name).is_ok());
-        // A file of another length, a file with other bytes, a missing file and a folder are each
-        // rejected.
+        // The check rejects a file of another length, a file with other bytes, a missing file and a
+        // folder.
         fs::write(&path, "longer than it was").expect("a file");
         assert!(damage(run.check_file(name)).contains("not what was written"));
         let other: Vec<u8> = whole.iter().map(|byte| byte ^ 1).collect();
@@ -563,7 +564,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
     let what = what.expect("it was there");
     assert!(what.starts_with("no such flow; moved to "), "{what}");
     assert!(!store.path(ID).exists());
-    // The run was already moved, so nothing is left to move.
+    // The damaged run was already moved, so nothing is left to move.
     assert_eq!(
         store.set_aside(ID, Some("no such flow")).expect("readable"),
         None
@@ -574,7 +575,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
 #[test]
 fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
-    // File systems reject a name of this length.
+    // File systems reject a file name of this length.
     let name = "a".repeat(300);
     assert!(matches!(
         RunFolder::open(&store.path(&name)),
@@ -626,7 +627,8 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     let mut class = crate::ClassOutcome::default();
     class.class.name = "k".to_owned();
     class.delay.record(7);
-    // The first class refers to the existing link, the second to a link that does not exist.
+    // The first class refers to the existing link. The second class refers to a link that does not
+    // exist.
     outcome.classes = vec![class.clone(), crate::ClassOutcome { link: 9, ..class }];
     let mut program = crate::ProgramOutcome {
         name: "p".to_owned(),
@@ -739,7 +741,7 @@ fn the_times_of_another_run_are_refused() {
 fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
     fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
-    // File systems reject a name of this length.
+    // File systems reject a file name of this length.
     let name = format!("programs/p/{}", "a".repeat(300));
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();

@@ -119,8 +119,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created one by one while they are written. A hundred thousand elements
-/// at once would need much memory.
+/// A list whose elements are created one by one while they are written. A list of a hundred
+/// thousand existing elements would need much memory.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

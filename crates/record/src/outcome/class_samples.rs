@@ -72,8 +72,8 @@ impl ClassSamples<'_> {
         self.outcome.warmup_ns + (interval as u64 + 1) * self.link.interval_ns
     }
 
-    /// Iterates over the intervals in a flow's measured time, with the flow's rate in byte/s.
-    /// `member` is the index of the flow in the class.
+    /// Iterates over the intervals in a flow's measured time. Each item contains the flow's rate in
+    /// byte/s. `member` is the index of the flow in the class.
     fn rates(&self, class: &ClassOutcome, member: usize) -> impl Iterator<Item = (usize, f64)> {
         let flow = class.class.flows[member].flow as usize;
         let (from, to) = self.outcome.measured_time_of(flow);

@@ -2,15 +2,16 @@
 //!
 //! A row begins with a byte that states how its parts (key, time and value) are stored. Usually,
 //! the key is the next key after the previous row's key, and the time equals the previous row's
-//! time. The reason is that a sample has a row for each quantity of each flow. Most values are
-//! whole numbers.
+//! time. The key and the time are so regular because a sample has a row for each quantity of each
+//! flow. Most values are whole numbers.
 
 use super::Row;
 
-/// Set if the key is not the next key. The difference from the next key then follows.
+/// Bit of the first byte that is set if the key is not the next key. If it is set, the row contains
+/// the difference from the next key.
 const KEY: u8 = 1;
-/// Set if the time is not the previous row's time. The difference from the previous time then
-/// follows.
+/// Bit of the first byte that is set if the time is not the previous row's time. If it is set, the
+/// row contains the difference from the previous time.
 const TIME: u8 = 2;
 /// The first byte, shifted right by this many bits, is the length of the value in bytes.
 const SIZE: u32 = 2;
@@ -41,7 +42,7 @@ impl Rows {
     /// Appends a row.
     pub fn push(&mut self, row: Row) {
         let whole = row.value as u64;
-        // Compare bits, because -0.0 is equal to 0.
+        // Compare bits instead of values, because -0.0 is equal to 0.
         let exact = row.value < WHOLE && (whole as f64).to_bits() == row.value.to_bits();
         let (bits, size) = if exact {
             (whole, (64 - whole.leading_zeros()).div_ceil(8) as usize)
@@ -49,8 +50,8 @@ impl Rows {
             (row.value.to_bits(), FLOAT)
         };
         let head = (size as u8) << SIZE;
-        // Append eight bytes, and then remove the zeros at the end. This is faster than a call that
-        // copies a variable number of bytes.
+        // Append eight bytes, and then remove the zeros at the end. This method is faster than a
+        // call that copies a variable number of bytes.
         let bytes = bits.to_le_bytes();
         if row.key == self.next_key && row.time_ns == self.time_ns {
             let [a, b, c, d, e, f, g, h] = bytes;
@@ -66,7 +67,8 @@ impl Rows {
         self.time_ns = row.time_ns;
     }
 
-    /// Appends the first byte of a row, and the differences of its key and its time.
+    /// Appends the first byte of a row, the difference of the row's key, and the difference of the
+    /// row's time.
     #[inline(never)]
     fn push_differences(&mut self, mut head: u8, row: &Row) {
         let mut buffer = [0; MOST];
@@ -214,7 +216,8 @@ mod tests {
                 });
             }
         }
-        // Most rows take two bytes, and rows with zeros take less. Each sample also stores a time.
+        // Most rows take two bytes, and rows with the value 0 take less. The first row of each
+        // sample also stores a time.
         assert!(rows.bytes.len() < 4020, "{} bytes", rows.bytes.len());
     }
 }

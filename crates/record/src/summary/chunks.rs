@@ -10,9 +10,10 @@ fields! {
     pub struct ChunkSummary {
         /// Number of chunks (`flows.chunks`) that were written or requested after the warm-up.
         begun: u64 = measured("", Count).called("chunks");
-        /// Number of the chunks counted in `chunks` that arrived before the end of the run.
+        /// Number of chunks that were written or requested after the warm-up and arrived before the
+        /// end of the run.
         arrived: u64 = measured("", Count).called("chunks_arrived").more();
-        /// Time from the write or request of a chunk until its last byte arrived.
+        /// Time from the write or request of a chunk until the arrival of the chunk's last byte.
         took_ms: Stat = measured("ms", Requests)
             .called("chunk_ms")
             .only(&["mean", "p50", "p99", "max"])

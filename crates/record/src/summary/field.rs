@@ -2,8 +2,8 @@
 //! metric.
 //!
 //! The JSON, the check of stored summaries, the metrics, the assertions, the data frames and the
-//! reference are all generated from these declarations. To add a field, declare it with `fields!`
-//! in its part of the summary, and set its value.
+//! reference are all generated from these declarations. To add a field, declare the field with
+//! `fields!` in its part of the summary, and set its value.
 
 use serde::ser::SerializeMap;
 
@@ -25,7 +25,7 @@ pub struct Field {
     pub statistics: &'static [&'static str],
     /// Whether the key is omitted from the JSON if the field has no value.
     pub left_out: bool,
-    /// Whether summaries of earlier versions may lack the field.
+    /// Whether the field may be missing in summaries of earlier versions.
     pub added: bool,
     /// Name of the field's metric, if it differs from the key.
     pub metric: Option<&'static str>,
@@ -52,7 +52,7 @@ pub enum Kind {
     OptionalNumber,
     /// The value is a [`Stat`], or some of the statistics in it.
     Statistics,
-    /// The value is counts by cause, or null.
+    /// The value is a table of counts by cause, or null.
     Causes,
     /// The value is a table that contains only numbers or null.
     Numbers,
@@ -64,7 +64,7 @@ pub enum Kind {
     List(&'static [Field]),
     /// The value is a table of tables, such as the links by name.
     ByName(&'static [Field]),
-    /// The fields are written into the surrounding table instead of a table of their own.
+    /// The fields of the part are written into the surrounding table instead of a separate table.
     Inline(&'static [Field]),
 }
 
@@ -75,9 +75,10 @@ pub struct Reading {
     pub unit: &'static str,
     /// How values are weighted in the mean over a run.
     pub weight: Weight,
-    /// Upper bound of the values, if they have one.
+    /// Upper bound of the values, if an upper bound exists.
     pub most: Option<f64>,
-    /// Whether higher or lower values are better. `None` if neither is better.
+    /// Whether higher or lower values are better. `None` if neither higher nor lower values are
+    /// better.
     pub better: Option<Better>,
 }
 
@@ -86,7 +87,8 @@ pub struct Reading {
 pub enum Weight {
     /// The field counts events and is not a mean.
     Count,
-    /// The field counts bytes, or is a count of bytes divided by a time or by the link's capacity.
+    /// The field is a count of bytes, or a count of bytes divided by a time or by the link's
+    /// capacity.
     Bytes,
     /// Every packet has the same weight.
     Packets,
@@ -205,7 +207,7 @@ impl Field {
         self
     }
 
-    /// Allows summaries of earlier versions to lack the field.
+    /// Allows the field to be missing in summaries of earlier versions.
     pub(crate) const fn added(mut self) -> Field {
         self.added = true;
         self
@@ -217,7 +219,7 @@ impl Field {
         self
     }
 
-    /// For a table, omits its name from the names of its metrics.
+    /// For a table, omits the table's name from the names of its metrics.
     pub(crate) const fn beside(mut self) -> Field {
         self.beside = true;
         self
@@ -312,9 +314,10 @@ impl<T: Record + serde::Serialize> Value for Vec<T> {
     }
 }
 
-/// Declares a part of a summary: a struct, its fields, and how to write it. A line is `name: Type =
-/// spec;` with a doc comment, which the documentation quotes. The spec begins with [`measured`] or
-/// [`about`]. `inline name: Type;` includes the fields of another part.
+/// Declares a part of a summary: a struct, its fields, and how to write it. A line has the form
+/// `name: Type = spec;`. It needs a doc comment, which the documentation quotes. The spec begins
+/// with [`measured`] or [`about`]. The line `inline name: Type;` includes the fields of another
+/// part.
 macro_rules! fields {
     ($(#[doc = $about:literal])+ pub struct $part:ident $(<$life:lifetime>)? { $($lines:tt)* }) => {
         $crate::summary::field::fields!(@ [$part [$($life)?] [$(#[doc = $about])+]] {} {} {} $($lines)*);

@@ -13,8 +13,8 @@ fields! {
         sent: u64 = measured("", Count).called("echo_requests");
         /// Number of requests whose echo arrived.
         answered: u64 = measured("", Count).called("echoes").more();
-        /// Number of echo requests that count as lost: the echo does not arrive within 10 s, or the
-        /// echo of a later request arrives first.
+        /// Number of echo requests that count as lost. A request is lost if its echo does not
+        /// arrive within 10 s, or if the echo of a later request arrives first.
         lost: u64 = measured("", Count).called("echoes_lost").less();
         /// One-way delay of echoes in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
@@ -26,7 +26,7 @@ fields! {
     pub struct FrameSummary {
         /// Number of frames that were captured.
         sent: u64 = measured("", Count).called("frames");
-        /// Number of frames of which all datagrams arrived.
+        /// Number of complete frames, that is, frames whose datagrams all arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
         /// Number of frames that were still incomplete 10 s after capture, or when a later frame
         /// was complete.
@@ -41,7 +41,7 @@ fields! {
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)
             .less();
-        /// Number of stalls. A stall is a time of more than max(3 frame intervals, 1 frame interval
+        /// Number of stalls. A stall is a period longer than max(3 frame intervals, 1 frame interval
         /// + 150 ms) without a playable frame.
         stalls: u64 = measured("", Count).less();
         /// Total time of all stalls.
@@ -56,8 +56,7 @@ fields! {
 fields! {
     /// Summary of a test of responsiveness, over its last intervals.
     pub struct ResponsivenessSummary {
-        /// Responsiveness, in round trips per minute. It is the mean of `rpm_foreign` and
-        /// `rpm_loaded`.
+        /// Responsiveness, in round trips per minute: the mean of `rpm_foreign` and `rpm_loaded`.
         rpm: Option<f64> = measured("1/min", Once).more();
         /// Round trips per minute, measured with foreign probes. Each foreign probe opens its own
         /// connection.

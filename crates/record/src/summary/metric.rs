@@ -38,9 +38,9 @@ impl On {
 pub struct Metric {
     /// The kind of object that the metric measures.
     pub on: On,
-    /// The parts of a summary that have this metric, such as `flow`, `program`, `traffic`.
+    /// The parts of a summary that contain this metric, such as `flow`, `program`, `traffic`.
     pub parts: Vec<&'static str>,
-    /// Path of the metric, e.g. `rtt_ms.p99`.
+    /// Path of the metric, such as `rtt_ms.p99`.
     pub path: String,
     /// Path of the field in its part of the summary.
     pub field: String,
@@ -51,13 +51,14 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// Returns the metric's name in tables and data frames, e.g. `rtt_p99_ms`.
+    /// Returns the metric's name in tables and data frames, such as `rtt_p99_ms`.
     pub fn name(&self) -> String {
         identifier(&self.path)
     }
 }
 
-/// The parts of a summary, by name. If several parts have a metric, the first one defines it.
+/// The parts of a summary, by name. If several parts contain a metric, the first part defines the
+/// metric.
 const PARTS: [(&str, On, &[Field]); 6] = [
     ("flow", On::Flow, FlowSummary::FIELDS),
     ("program", On::Flow, ProgramSummary::FIELDS),
@@ -118,7 +119,7 @@ fn add(
     }
 }
 
-/// Adds a metric, or adds this part to the metric if another part has defined it.
+/// Adds a metric. If another part has already defined the metric, adds this part to the metric.
 fn push(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),
@@ -142,7 +143,7 @@ fn push(
     });
 }
 
-/// Returns the description of one statistic of a field, and its properties as a metric.
+/// Returns the description of one statistic of a field, and the statistic's properties as a metric.
 fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Reading) {
     let words = match statistic {
         "n" => "Number of samples of the",
@@ -169,8 +170,8 @@ fn of_statistic(statistic: &str, doc: &str, reading: Reading) -> (String, Readin
             most: None,
             better: None,
         },
-        // A standard deviation has no better direction, and the upper bound of the values does not
-        // apply to it.
+        // For a standard deviation, neither higher nor lower values are better. The upper bound of
+        // the values does not apply to a standard deviation.
         "stddev" => Reading {
             most: None,
             better: None,

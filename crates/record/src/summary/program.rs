@@ -16,16 +16,16 @@ fields! {
     pub struct ProgramSummary {
         /// Name of the entry.
         name: String = about();
-        /// Its kind, if the scenario sets it.
+        /// The entry's kind, if the scenario sets the kind.
         kind: Option<String> = about();
-        /// Measurements of its packets.
+        /// Measurements of the entry's packets.
         inline measured: MeasuresSummary;
-        /// Exit status of each side; null if the side was still running at the end, or did not run
-        /// a program.
+        /// Exit status of each side; null if the side's program was still running at the end, or if
+        /// the side did not run a program.
         status: StatusSummary = about();
         /// When each side ended.
         exit_s: ExitSummary = about();
-        /// Numbers from the program's own files, by name.
+        /// Numbers from the program's output files, by name.
         results: Vec<(String, Option<f64>)> = about();
         /// The measurements by 5-tuple.
         tuples: Vec<TupleSummary> = about();
@@ -83,15 +83,15 @@ fields! {
         rtt_of: Option<&'static str> = about();
         /// Queue delay of the packets that the sender's host sent.
         delay_ms: Stat = measured("ms", Packets).only(&["mean", "p50", "p99", "max"]).less();
-        /// Packets that the sender's host sent.
+        /// Number of packets that the sender's host sent.
         packets: u64 = measured("packets", Count);
-        /// Number of packets from the sender's host that arrived.
+        /// Number of packets from the sender's host that arrived at the receiver's host.
         received_packets: u64 = measured("packets", Count);
-        /// Drops of packets of both hosts at every link.
+        /// Number of drops of packets from both hosts, summed over all links.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks of packets of both hosts at every link.
+        /// Number of CE marks of packets from both hosts, summed over all links.
         marks: Option<u64> = measured("packets", Count);
-        /// SCE marks of packets of both hosts at every link.
+        /// Number of SCE marks of packets from both hosts, summed over all links.
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();

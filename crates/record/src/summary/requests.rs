@@ -5,7 +5,8 @@ use super::field::{about, fields, measured};
 use crate::completions::{Completion, Completions};
 use crate::stat::Stat;
 
-/// Name and upper bound (in bytes) of each size bin. Larger requests are in one further bin.
+/// Name and upper bound (in bytes) of each size bin. Requests above the largest bound are in an
+/// additional bin.
 pub const BINS: [(&str, u64); 8] = [
     ("1kB", 1_000),
     ("3kB", 3_000),
@@ -20,9 +21,9 @@ pub const BINS: [(&str, u64); 8] = [
 fields! {
     /// Summary of the requests of a source.
     pub struct CompletionSummary {
-        /// Requests that a source made after the warm-up, except refused requests.
+        /// Number of requests that a source made after the warm-up, without refused requests.
         started: u64 = measured("", Count).called("requests");
-        /// Requests made after the warm-up and completed before the end of the run.
+        /// Number of requests made after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();
         /// Number of requests that were rejected because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
@@ -38,11 +39,12 @@ fields! {
         upto_bytes: u64 = about();
         /// Number of requests.
         n: u64 = about();
-        /// Time from the client's connect until it received the last byte, s.
+        /// Time from the start of the client's connection until the client received the last byte,
+        /// s.
         completion_s: Stat = about();
         /// (size / link rate + 2 RTT) / completion, at most 1. A shaper sends a packet at the start
-        /// of its slot. So a request of a single packet may complete sooner than size / link rate +
-        /// 2 RTT.
+        /// of its slot. A request of a single packet may therefore complete sooner than size / link
+        /// rate + 2 RTT.
         normalised: Stat = about();
     }
 }
@@ -81,8 +83,8 @@ impl CompletionSummary {
     }
 }
 
-/// Returns the time that the connection would take alone on the link, divided by the time that it
-/// really took, but at most 1.
+/// Returns the time that the connection would take alone on the link, divided by the time that the
+/// connection really took. The result is at most 1.
 fn normalised(requests: &Completions, one: &Completion) -> f64 {
     let serialised = one.bytes as f64 * 8e9 / requests.rate_bit.max(1) as f64;
     let least_ns = serialised + 2.0 * requests.rtt_ns as f64;
@@ -124,8 +126,8 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // Alone on the link, the request would take 1 ms plus two round trips of 10 ms. This is
-        // half of the 42 ms that it really took.
+        // Alone on the link, the request would take 1 ms plus two round trips of 10 ms. This time
+        // is half of the 42 ms that the request really took.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));
@@ -140,7 +142,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // A request that is larger than any source can make is counted in the last bin.
+        // Requests in the last bin include requests that are larger than any source can make.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

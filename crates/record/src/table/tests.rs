@@ -23,7 +23,7 @@ fn footer_of(bytes: &[u8]) -> usize {
     length - 8 - footer as usize
 }
 
-/// Returns the table with a changed entry for each column in the footer.
+/// Returns the table after changing the entry of each column in the footer.
 fn forged(change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder) -> Bytes {
     let bytes = Bytes::from(written());
     let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes);
@@ -53,7 +53,7 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     // The first occurrence of these bytes in the footer is the field with the number of rows in the
-    // file. It consists of a field header and the number as a zigzag varint.
+    // file. This field consists of a field header and the number as a zigzag varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -82,8 +82,8 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
         let limit = EXPANSION * file.len() as u64;
         (file, limit)
     };
-    // The footer contains the limit, so the footer's length depends on the limit. Similar limits
-    // give the same length.
+    // The footer contains the limit, so the footer's length depends on the limit. For similar
+    // limits, the footer has the same length.
     let (_, limit) = most(1_000_000);
     let (file, same) = most(limit);
     assert_eq!(limit, same);
@@ -93,14 +93,15 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
     assert!(check(file, SERIES, ROWS).is_err());
 }
 
-/// Many row groups are written from packed parts, and few from all rows. Both must give the rows
-/// sorted by series.
+/// A file with many row groups is written from packed parts, and a file with few row groups from
+/// all rows. In both cases, the rows must be sorted by series.
 #[test]
 fn rows_are_sorted_by_series_in_every_row_group() {
     let mut series = Series::default();
     let ids = ["a", "b", "c"].map(|flow| series.id(Some(flow), None, "cwnd"));
     for at in 0..100_u64 {
-        // The second series has twice as many rows as the others, and the last one begins late.
+        // The second series has twice as many rows as the first series, and the last series begins
+        // late.
         series.push(ids[1], at, at as f64);
         series.push(ids[0], at, -(at as f64));
         series.push(ids[1], at, 0.5);

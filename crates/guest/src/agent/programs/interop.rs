@@ -1,9 +1,9 @@
 //! Provides the environment that endpoints of the QUIC interop runner expect, and checks their
 //! downloads.
 //!
-//! The agent prepares all files of the server before the server starts. openssl makes the
-//! certificates, as in the runner's own script. The contents of files are computed from the files'
-//! names, so the agent can check that they arrive unchanged.
+//! The agent prepares all files of the server before the server starts. The program openssl makes
+//! the certificates, as in the script of the interop runner. The contents of files are computed
+//! from the files' names, so the agent can check whether the files arrive unchanged.
 
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Read, Write};
@@ -20,13 +20,13 @@ use crate::agent::sys::{self, process};
 
 pub const HOSTS: [&str; 2] = ["server", "client"];
 
-/// Port of the runner's network simulator. Clients wait until it accepts connections.
+/// Port of the runner's network simulator. Clients wait until this port accepts connections.
 const SIM_PORT: u16 = 57832;
 
 /// Mount options that limit the size and the number of the files in memory.
 const OPTIONS: &str = "mode=755,size=1200m,nr_inodes=20k";
 
-/// Replaces the image's own setup script, which would configure the runner's network.
+/// Replaces the image's own setup script, which would configure the network of the interop runner.
 const SETUP: &str = "mkdir -p /logs/qlog\n";
 
 /// Shell commands that make a certificate, its key, and the certificate that signs it.
@@ -92,7 +92,8 @@ pub fn prepare(number: usize, program: &Program, interop: &Interop) -> Result<()
     Ok(())
 }
 
-/// Adds the files that both sides share to the new root of a side. `output` becomes `/logs`.
+/// Adds the files that both sides of an entry share to one side's new root folder. `output` becomes
+/// `/logs`.
 pub fn show(number: usize, side: usize, output: &str) -> Result<(), String> {
     let writable = [
         ("logs", output.to_owned()),
@@ -236,8 +237,8 @@ fn arrived(path: &Path, name: &str, bytes: u64) -> Result<i64, String> {
     }
 }
 
-/// Generates the content of a file piece by piece. It consists of numbers from the generator
-/// SplitMix64 (Steele, Lea and Flood 2014). The seed is a hash of the file's name.
+/// Generates the content of a file piece by piece. The content consists of numbers from the
+/// generator SplitMix64 (Steele, Lea and Flood 2014). The seed is a hash of the file's name.
 struct Content {
     state: u64,
     left: u64,

@@ -14,7 +14,7 @@ const TAIL: usize = 4 << 10;
 /// Number of lines that an error message quotes from the output.
 const LINES: usize = 10;
 
-/// The reading end of a pipe, and the output that was read from it.
+/// The reading end of a pipe, and the output that was read from the pipe.
 #[derive(Default)]
 pub struct Kept {
     pipe: Option<File>,

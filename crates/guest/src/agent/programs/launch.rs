@@ -10,8 +10,8 @@ use super::{bare, interop, root};
 use crate::agent::io;
 use crate::agent::sys::process::{self, Child};
 
-/// The namespaces that tailback creates for each program. The network namespace is not among them,
-/// because it belongs to the program's host.
+/// The namespaces that tailback creates for each program. The list does not contain the network
+/// namespace, because this namespace belongs to the program's host.
 const NAMESPACES: [(libc::c_int, &str); 4] = [
     (libc::CLONE_NEWPID, "pid"),
     (libc::CLONE_NEWNS, "mnt"),
@@ -20,25 +20,25 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
 ];
 
 /// Capabilities that servers need if they start as root: chown, dac_override, fowner, fsetid, kill,
-/// setgid, setuid, setpcap, net_bind_service, sys_chroot. busybox's `ping` also needs net_raw. This
-/// capability is harmless, because no device accepts packets with a foreign source address (see
+/// setgid, setuid, setpcap, net_bind_service, sys_chroot. busybox's `ping` also needs net_raw.
+/// net_raw is harmless, because no device accepts packets with a foreign source address (see
 /// [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
-/// Largest number of processes and threads per user. The next constant is the largest number of
-/// open files per process.
+/// Largest number of processes and threads per user.
 const PROCESSES: u64 = 256;
+/// Largest number of open files per process.
 const OPEN_FILES: u64 = 4096;
 
-/// Largest number of processes in a namespace. It is needed because `PROCESSES` does not limit
-/// processes of root.
+/// Largest number of processes in a namespace. This limit is needed because `PROCESSES` does not
+/// limit the processes of root.
 const PIDS: &str = "512";
 
-/// Exit statuses. As in a shell, the first exit status means that a program cannot be run, and the
-/// second that the program does not exist. The third exit status means that the agent could not set
-/// up the host.
+/// Exit status if a program exists but cannot be run, as in a shell.
 const CANNOT_RUN: i32 = 126;
+/// Exit status if a program does not exist, as in a shell.
 const NOT_FOUND: i32 = 127;
+/// Exit status if the agent could not set up the host.
 const NO_HOST: i32 = 125;
 
 /// Returns an error if this kernel lacks features that programs need.
@@ -80,8 +80,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Sets up the host of a side and runs its program. The new process calls this function. Returns
-/// the exit status.
+/// Sets up the host of a side and runs the side's program. Only the new process may call this
+/// function. Returns the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
@@ -126,7 +126,7 @@ fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(
     process::keep_capabilities(&CAPABILITIES).map_err(io("capabilities"))
 }
 
-/// Executes the program. Returns an exit status only if this fails.
+/// Executes the program. Returns an exit status only if the program cannot be run.
 fn run(program: &Program, runs: &Side) -> i32 {
     let environment = environment(program, runs);
     let mut texts = environment.iter();

@@ -34,8 +34,8 @@ use super::token::{self, PROGRAM_EXIT, PROGRAM_OUTPUT, TIMER, token};
 use interop::Downloads;
 use kept::Kept;
 
-/// The guest's uptime when the first program starts, in ns. It is not near 0, because programs
-/// might then assume that the machine is still booting.
+/// The guest's uptime when the first program starts, in ns. The uptime must not be near 0, because
+/// programs might then assume that the machine is still booting.
 const UPTIME_NS: u64 = 60_000_000_000;
 
 /// Time between two checks of whether a server is ready, in ns.
@@ -47,8 +47,8 @@ const READY_NS: u64 = 10_000_000_000;
 /// How long a program may take to end after tailback has asked it to end, in ns.
 pub const GRACE_NS: u64 = 1_000_000_000;
 
-/// How a program ended, if it ended by itself. In this case, tailback neither killed it nor asked
-/// it to end.
+/// How a program ended, if it ended by itself. A program ended by itself if tailback neither killed
+/// the program nor asked it to end.
 #[derive(Clone, Copy)]
 pub struct End {
     /// Exit status, or 128 plus the number of the signal that ended the program.
@@ -77,8 +77,7 @@ struct Process<'a> {
 
 pub struct Programs<'a> {
     processes: Vec<Process<'a>>,
-    /// Whether the run is over. A program that ends after the run has been ended by tailback, not
-    /// by itself.
+    /// Whether the run is over. If a program ends after the run, tailback has ended the program.
     over: bool,
     happened: Vec<(u64, u32)>,
 }
@@ -125,7 +124,7 @@ impl<'a> Programs<'a> {
         })
     }
 
-    /// Starts the servers one by one. Waits until each is ready.
+    /// Starts the servers one by one. Waits until each server is ready.
     pub fn prepare(&mut self, with: &With<'_>) -> Result<(), String> {
         if self.processes.is_empty() {
             return Ok(());

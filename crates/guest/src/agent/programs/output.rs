@@ -9,14 +9,14 @@ use super::Process;
 use crate::agent::io;
 use crate::agent::sys;
 
-/// Largest number of bytes of an output folder that are stored. The next constant is the largest
-/// number of files.
+/// Largest number of bytes of an output folder that are stored.
 const MOST_BYTES: u64 = 64 << 20;
+/// Largest number of files of an output folder that are stored.
 const MOST_FILES: usize = 1000;
 
-/// Largest number of bytes that an error message quotes from the end of a log. The next constant is
-/// the largest number of lines.
+/// Largest number of bytes that an error message quotes from the end of a log.
 const TAIL: u64 = 4 << 10;
+/// Largest number of lines that an error message quotes from the end of a log.
 const LINES: usize = 10;
 
 /// Parent of the output folders while programs run.

@@ -1,5 +1,5 @@
-//! Checks whether a server is ready. An open port is found in the kernel's list of the host's
-//! sockets.
+//! Checks whether a server is ready. To find out whether a port is open, this module reads the
+//! kernel's list of the host's sockets.
 
 use std::fs;
 

@@ -86,8 +86,8 @@ fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(
         if !of_packages && !of_network && fs::symlink_metadata(&path).is_ok() {
             continue;
         }
-        // Remove the old file first. If it comes from a package, it may be a symbolic link that
-        // leads out of the root.
+        // Remove the old file first. An old file from a package may be a symbolic link that leads
+        // out of the root folder.
         let _ = fs::remove_file(&path);
         fs::write(&path, text).map_err(io(name))?;
     }

@@ -1,13 +1,14 @@
 //! Runs connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
-//! Requests use connections by the rules of the simulator (`network/reuse.rs`). A request is a
-//! segment of [`REQUEST`] bytes. The guest sends the request as a separate packet after the
-//! handshake. In the simulator, the last packet of the handshake contains the request.
+//! A request uses a connection according to the same rules as in the simulator
+//! (`network/reuse.rs`). A request is a segment of [`REQUEST`] bytes. The guest sends the request
+//! as a separate packet after the handshake. In the simulator, the last packet of the handshake
+//! contains the request.
 //!
 //! A client closes an idle connection with a FIN, so that the server's host stores metrics of the
 //! destination. Linux stores the metrics once the server has also sent its FIN and the client has
-//! acknowledged this FIN. The client's host has no TIME_WAIT state, so the port is free at once.
-//! The FINs are short packets. The simulator does not send them.
+//! acknowledged this FIN. The client's host has no TIME_WAIT state, so the client's port is free at
+//! once. The FINs are short packets. The simulator does not send FINs.
 
 use std::collections::VecDeque;
 use std::io;
@@ -39,13 +40,13 @@ pub struct Pool {
     /// Whether a connection is closed if it becomes ready while no request waits.
     closes: bool,
     /// The times at which the server will close connections, in ascending order. `None` if the
-    /// server closes each connection at once.
+    /// server closes each connection as soon as the client has closed its end.
     collect: Option<VecDeque<Time>>,
 }
 
 impl Pool {
     /// Creates an empty pool. The server closes connections at the times in `collect`. If `collect`
-    /// is `None`, it closes each connection at once.
+    /// is `None`, the server closes each connection as soon as the client has closed its end.
     pub fn new(collect: Option<Vec<Time>>) -> Pool {
         Pool {
             collect: collect.map(VecDeque::from),
@@ -76,9 +77,9 @@ pub struct Turns {
     opened_for: u64,
     is_connected: bool,
     current: Option<Waiting>,
-    /// Payload, in bytes, of the requests that the client has sent. The next field is the payload
-    /// of the requests that the server has received.
+    /// Payload, in bytes, of the requests that the client has sent.
     asked: u64,
+    /// Payload, in bytes, of the requests that the server has received.
     heard: u64,
     /// Whether the client has sent its FIN.
     is_closing: bool,
@@ -131,7 +132,7 @@ impl Requests<'_> {
         slot.flow.bytes = Some(slot.read + waiting.bytes);
         slot.turns.current = Some(waiting);
         slot.turns.asked += REQUEST as u64;
-        // The second call sets the number of bytes after which the kernel wakes the client.
+        // `tcp::read` also sets the number of bytes after which the kernel wakes the client.
         let sent = client.send(&[0; REQUEST]);
         let read = tcp::read(&slot.flow, client, slot.read);
         if sent.is_err() || read.is_err() {
@@ -255,7 +256,7 @@ impl Requests<'_> {
             }
         }
         if turns.peer_closed_ns.is_some() {
-            // If a server has not answered any request, it closes the connection at once.
+            // A server that has not received any request closes the connection at once.
             if (at_once || turns.heard == 0) && !turns.server_closing {
                 turns.server_closing = true;
                 let _ = server.finish();
@@ -272,8 +273,8 @@ impl Requests<'_> {
         }
     }
 
-    /// If a client has closed its connection, closes the server's end when it is due. Returns when
-    /// to call this function again.
+    /// If a client has closed its connection, closes the server's end at its scheduled time.
+    /// Returns when to call this function again.
     pub(super) fn collect(&mut self, now: u64, poll: &Poll) -> Option<u64> {
         let times = self.pool.as_mut()?.collect.as_mut()?;
         let due = times.partition_point(|at| at.ns() <= now);
@@ -289,7 +290,7 @@ impl Requests<'_> {
                 continue;
             };
             if now - closed >= web::REMEMBERED.ns() {
-                // The client's host no longer knows the connection.
+                // The client's host has already discarded the state of the connection.
                 self.forget_server(index, poll);
             } else if !turns.server_closing {
                 turns.server_closing = true;

@@ -112,8 +112,8 @@ impl Runner<'_> {
         }
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
-        // Call this after the programs have ended, because it starts processes. While programs run,
-        // the memory may be too small for these processes.
+        // Call this function after the programs have ended, because the function starts processes.
+        // While programs run, the memory may be too small for these processes.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
@@ -123,7 +123,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Ends the programs. Call this last, after all measurements.
+    /// Ends the programs. Call this function last, after all measurements.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
         // Use a new poll. The main poll would report the sockets of flows again and again, because
         // the agent no longer reads from them.

@@ -12,8 +12,8 @@ pub struct Child {
     fd: OwnedFd,
 }
 
-/// The data of a new process until it executes a program. The parent prepares it, because the new
-/// process must not allocate memory.
+/// The data of a new process until it executes a program. The parent prepares this data, because
+/// the new process must not allocate memory.
 struct Start<'a> {
     path: &'a CString,
     words: &'a [*const libc::c_char],
@@ -28,7 +28,7 @@ const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `Child::start` passes this data. The data exists until this process executes a
-    // program, because the parent waits until then. This code only makes system calls.
+    // program, because the parent waits for that. This code only makes system calls.
     unsafe {
         let start = &*start.cast::<Start<'_>>();
         for (target, fd) in (0..).zip(start.ends) {
@@ -72,8 +72,8 @@ impl Child {
             namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut fd: RawFd = -1;
         // SAFETY: the child has its own stack. Its data exists long enough, because the call
-        // returns only after the child has executed a program. The descriptor is written before the
-        // call returns.
+        // returns only after the child has executed a program. The kernel writes the descriptor
+        // before the call returns.
         let pid = check(unsafe {
             libc::clone(
                 become_another,
@@ -110,7 +110,7 @@ impl Child {
     }
 }
 
-/// Waits for a child. Returns its process id and its exit status.
+/// Waits for a child process. Returns the child's process id and exit status.
 fn wait(pid: libc::pid_t, options: libc::c_int) -> io::Result<Option<(libc::pid_t, i32)>> {
     let mut status = 0;
     // SAFETY: the status outlives the call.
@@ -154,10 +154,12 @@ pub fn first(run: impl FnOnce() -> i32) -> io::Result<i32> {
     // descriptor.
     to_null(&[0, 1, 2])?;
     loop {
-        // SAFETY: the set is initialised. The call returns no further information.
+        // SAFETY: the set is initialised. A null pointer tells the call to return no further
+        // information about the signal.
         let signal = unsafe { libc::sigwaitinfo(&raw const waited, std::ptr::null_mut()) };
         if signal == libc::SIGTERM {
-            // SAFETY: the call takes no pointer. The program has not been reaped yet.
+            // SAFETY: the call takes no pointer. The program has not been reaped yet, so its
+            // process id is still valid.
             unsafe { libc::kill(program, libc::SIGTERM) };
         }
         while let Ok(Some((pid, status))) = wait(-1, libc::WNOHANG) {
@@ -200,7 +202,7 @@ pub fn close_others() -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a pipe. Returns its reading end, which does not block, and its writing end.
+/// Makes a pipe. Returns the pipe's reading end, which does not block, and the pipe's writing end.
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let mut ends = [-1; 2];
     // SAFETY: the array has room for two descriptors, which are new and owned.
@@ -234,7 +236,7 @@ pub fn mount(
     Ok(())
 }
 
-/// Makes a folder the root. Everything outside of it becomes unreachable.
+/// Makes a folder the root of the file system. Files outside the folder become unreachable.
 pub fn change_root(root: &str) -> io::Result<()> {
     std::env::set_current_dir(root)?;
     // SAFETY: all paths are C string literals. Because both arguments are the same folder, the old
@@ -287,8 +289,8 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     const VERSION_3: u32 = 0x2008_0522;
     let bits: u64 = kept.iter().map(|bit| 1 << bit).sum();
     for bit in (0..64).filter(|bit| bits & (1 << bit) == 0) {
-        // SAFETY: the call takes no pointer. A capability that this kernel does not know does not
-        // have to be dropped.
+        // SAFETY: the call takes no pointer. The loop ends at the first capability that this kernel
+        // does not have.
         if unsafe { libc::prctl(libc::PR_CAPBSET_DROP, bit, 0, 0, 0) } != 0 {
             break;
         }
@@ -307,7 +309,7 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Executes a program. Returns only if this fails, with the error.
+/// Executes a program. If this fails, returns the error. Otherwise never returns.
 pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
     let all = |texts: &[String]| -> io::Result<Vec<CString>> {
         texts.iter().map(|text| c_string(text)).collect()
@@ -320,8 +322,8 @@ pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Erro
             pointers
         };
         let (words, environment) = (pointers(&words), pointers(&environment));
-        // SAFETY: the arguments are C strings, and lists of C strings that end with null. All of
-        // them outlive the call.
+        // SAFETY: the arguments are C strings, and lists of C strings that end with null. All these
+        // arguments outlive the call.
         check(unsafe { libc::execve(path.as_ptr(), words.as_ptr(), environment.as_ptr()) })?;
         Ok(())
     };

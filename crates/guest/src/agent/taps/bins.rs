@@ -1,6 +1,6 @@
 //! Collects the rows of a program's series, one per record interval. The agent reads captures some
-//! time after the packets were captured. Packets are therefore assigned to intervals by their
-//! capture times, and the rows are written at the end of the run.
+//! time after the packets were captured. It therefore assigns packets to intervals by their capture
+//! times, and writes the rows at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};
@@ -96,8 +96,8 @@ impl Bins {
         }
     }
 
-    /// Writes the rows of a program, beginning at the program's start. `back` selects the direction
-    /// of the round-trip times.
+    /// Writes the rows of a program, beginning at the program's start. If `back` is true, the rows
+    /// contain the round-trip times of the receiver's data, otherwise those of the sender's data.
     pub fn rows(&self, plan: &Program, back: bool, end_ns: u64, series: &mut Series) {
         if self.interval_ns == 0 {
             return;
@@ -111,7 +111,7 @@ impl Bins {
             for (sum, bytes) in delivered.iter_mut().zip(bin.delivered) {
                 *sum += bytes;
             }
-            // As for flows, there is no sample at the end of the run.
+            // As in the series of flows, no sample is taken at the end of the run.
             if at_ns <= plan.start_ns || at_ns >= end_ns {
                 continue;
             }

@@ -1,5 +1,5 @@
 //! Measures programs at their hosts. The addresses of a program's two hosts identify the program's
-//! packets, whatever their protocol. Packets are counted by 5-tuple.
+//! packets, whatever their protocol. The module counts the packets of each 5-tuple separately.
 //!
 //! | file | content |
 //! |---|---|
@@ -32,13 +32,13 @@ use tuple::{Record, Tuple};
 /// counted as a packet of an earlier 5-tuple.
 const MOST_TUPLES: usize = 1 << 16;
 
-/// Total capacity of the capture rings of all hosts, in packets. The next constant gives the
-/// smallest and the largest capacity of one ring.
+/// Total capacity of the capture rings of all hosts, in packets.
 const RING_PACKETS: usize = 1 << 17;
+/// Smallest and largest capacity of one capture ring, in packets.
 const RING_RANGE: (usize, usize) = (1 << 12, 1 << 15);
 
-/// Identifies a 5-tuple. The fields are its program (which determines the addresses), whether it
-/// uses IPv6, its protocol, and its ports at the sender's and the receiver's host.
+/// Identifies a 5-tuple. The fields are the program (which determines the addresses), whether the
+/// 5-tuple uses IPv6, the protocol, and the ports at the sender's and the receiver's host.
 type TupleKey = (u32, bool, u8, [u16; 2]);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,9 +54,9 @@ struct Entry {
     /// Start and end of the measured time, in ns.
     measured: (u64, u64),
     /// The records of the 5-tuples, in the order of their first packets. The last record is for all
-    /// 5-tuples beyond the limit.
+    /// 5-tuples beyond the limit `MOST_TUPLES`.
     records: Vec<Record>,
-    /// Number of 5-tuples, including 5-tuples beyond the limit.
+    /// Number of 5-tuples, including 5-tuples beyond the limit `MOST_TUPLES`.
     tuples: u64,
     bins: Bins,
     /// The TCP connection that has delivered more of the sender's bytes than any other connection,
@@ -206,13 +206,14 @@ impl Taps {
         number
     }
 
-    /// Adds events of programs' packets at a link, and empties `notes`.
+    /// Stores the events of programs' packets at a link, and empties `notes`.
     pub fn note(&mut self, link: usize, notes: &mut Vec<Note>) {
         self.notes.extend(notes.drain(..).map(|note| (link, note)));
     }
 
-    /// Reads everything captured at the hosts. Call this after the links were read. `origin_ns` is
-    /// the start of the run on the captures' clock, and `end_ns` is the end of the run.
+    /// Reads everything captured at the hosts. Call this function after the captures at the links
+    /// have been read. `origin_ns` is the start of the run on the captures' clock, and `end_ns` is
+    /// the end of the run.
     pub fn drain(&mut self, gates: &Gates, origin_ns: u64, end_ns: u64) {
         self.settle();
         let mut hosts = std::mem::take(&mut self.hosts);
@@ -306,7 +307,8 @@ impl Taps {
         let bytes = u64::from(frame.payload);
         record.deliver(of.back, bytes, within(entry.measured, at_ns));
         entry.bins.deliver(of.back, bytes, at_ns);
-        // If the packet's route has no link, no link reports the packet, so record its RTT here.
+        // If the packet's route has no link, no link reports the packet, so record the packet's RTT
+        // here.
         let [way, _] = entry.plan.ways(of.back);
         if way.is_empty() && self.watched {
             let rtt = entry.plan.base_rtt_ns + tuple.sojourns();
@@ -372,9 +374,9 @@ impl Taps {
         self.hosts.iter().map(|host| host.ring.lost()).sum()
     }
 
-    /// Returns the measurements. Call this after the captures were read for the last time. `ends`
-    /// describes how both sides of each program ended. The caller adds drops and marks, which the
-    /// links count.
+    /// Returns the measurements. Call this function after the captures were read for the last time.
+    /// `ends` describes how both sides of each program ended. The caller adds the drops and marks,
+    /// because the links count them.
     pub fn finish(
         mut self,
         ends: &[[Option<Ended>; 2]],
@@ -448,8 +450,8 @@ fn within((from, to): (u64, u64), at_ns: u64) -> bool {
     (from..to).contains(&at_ns)
 }
 
-/// Returns when a program has finished its work. Its work is finished when all sides that are not
-/// servers have ended by themselves.
+/// Returns when a program has finished its work. A program's work is finished when all sides that
+/// are not servers have ended by themselves.
 fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     let clients = plan.sides.iter().zip(ends).filter(|(side, _)| {
         let side = side.as_ref();
@@ -459,8 +461,8 @@ fn over(plan: &Program, ends: [Option<Ended>; 2]) -> Option<u64> {
     ends?.into_iter().max()
 }
 
-/// Returns the links that packets of one direction pass, and the links that packets of the other
-/// direction pass.
+/// Returns the links on the route of packets in one direction, and the links on the route in the
+/// other direction.
 trait Ways {
     fn ways(&self, back: bool) -> [&[usize]; 2];
 }

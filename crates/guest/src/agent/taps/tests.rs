@@ -208,8 +208,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         let mut series = Series::default();
         let data = |ecn| udp(six, false, [4433, 9], ecn, &[7; 1200]);
         let answer = udp(six, true, [4433, 9], 0, &[8; 30]);
-        // This packet is sent during the warm-up. It is therefore only included in the series and
-        // the completion time.
+        // This packet is sent during the warm-up. The packet is therefore included only in the
+        // series and the completion time.
         taps.pass(&data(2), 20 * MS, Some(40 * MS));
         let of = taps.pass(&data(2), 210 * MS, Some(230 * MS));
         taps.noted(0, of, 215 * MS, Noted::Passed(4 * MS));
@@ -220,7 +220,7 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // The events are given link by link, but must be applied in order of time.
+        // This test adds the events link by link, but they must be applied in order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
         // The packet goes to a host that does not belong to a program.
         let other = ip(
@@ -437,7 +437,7 @@ fn a_later_fragment_has_no_ports() {
     let later = frame(&bytes);
     assert_eq!((later.port, later.source_port, later.payload), (0, 0, 48));
     assert!(later.fragment && !later.is_udp());
-    // IPv6 has a fragment header before UDP.
+    // This IPv6 packet has a fragment header before the UDP header.
     let whole = udp(true, false, [4433, 9], 1, &[5; 40]);
     let mut bytes = whole[..54].to_vec();
     bytes[20] = 44;

@@ -16,8 +16,8 @@ pub struct Tuple {
     pub is_tcp: bool,
     /// Address and port at the sender's host, then address and port at the receiver's host.
     pub ends: [(IpAddr, u16); 2],
-    /// How long the last packet waited at each link, in ns. Links of the forward direction come
-    /// first.
+    /// How long the last packet waited at each link, in ns. The links of the forward direction come
+    /// first in this list.
     pub waited: Box<[u64]>,
     /// Bytes of the sender's payload that TCP has delivered.
     pub delivered: u64,
@@ -42,7 +42,8 @@ struct Stream {
 impl Stream {
     fn sends(&mut self, frame: &Frame, at_ns: u64) {
         if frame.flags & flag::SYN != 0 {
-            // A new connection uses the ports of an earlier connection.
+            // If the sequence number differs, a new connection uses the ports of an earlier
+            // connection.
             if self.own_first.is_some_and(|first| first != frame.seq) {
                 self.segments = RttTracker::default();
             }
@@ -66,8 +67,8 @@ impl Stream {
         self.closed |= frame.flags & (flag::FIN | flag::RST) != 0;
     }
 
-    /// Records that the other host acknowledges data in order. Returns how many bytes are newly
-    /// acknowledged.
+    /// Records that the other host acknowledges all data up to a sequence number. Returns how many
+    /// bytes are newly acknowledged.
     fn acknowledged(&mut self, ack: u32) -> u64 {
         let before = |a: u32, b: u32| (a.wrapping_sub(b) as i32) < 0;
         // A FIN uses one sequence number, like a byte of data. Do not count this sequence number.
@@ -85,7 +86,8 @@ impl Stream {
 }
 
 impl Tuple {
-    /// Creates the 5-tuple of a packet. The caller then sets the addresses and ports.
+    /// Creates the 5-tuple of a packet. The caller then sets the addresses and ports of the
+    /// 5-tuple.
     pub fn new(program: u32, record: usize, frame: &Frame, links: usize) -> Tuple {
         Tuple {
             program,
@@ -99,8 +101,7 @@ impl Tuple {
         }
     }
 
-    /// Returns the sum of the times that the last packet of each direction waited at the links, in
-    /// ns.
+    /// Returns how long the last packet of each direction waited at the links, as one sum in ns.
     pub fn sojourns(&self) -> u64 {
         self.waited.iter().sum()
     }
@@ -145,8 +146,8 @@ pub struct Record {
     /// When the first packet with payload was sent, and when the last packet with payload arrived,
     /// in ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent, and when the last packet arrived, in ns. These times include
-    /// packets without payload.
+    /// When the first packet was sent, and when the last packet arrived, in ns. Packets without
+    /// payload count too.
     any: Option<(u64, u64)>,
     /// Payload that arrived at the receiver's host and at the sender's host, in bytes.
     delivered: [u64; 2],
@@ -185,7 +186,8 @@ impl Record {
         self.rtt[usize::from(back)].count() == 0
     }
 
-    /// Returns the measurements. They include the round-trip times of only one direction.
+    /// Returns the measurements. These measurements include the round-trip times of only one
+    /// direction.
     pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
         let (first, last) = self.any.unwrap_or((from, from));
         let from_ns = first.clamp(from, to);

@@ -24,14 +24,16 @@ pub(in crate::map) type Addresses = (Ipv4Addr, Ipv6Addr);
 pub(in crate::map) struct Pair {
     pub hosts: [usize; 2],
     pub addresses: [Addresses; 2],
-    /// Set if one of the two hosts belongs to another entry. The first number is 0 for the sender's
-    /// host, or 1 for the receiver's host. The second number is the index of the other entry.
+    /// If one of the two hosts belongs to another entry, identifies this host. The first number is
+    /// 0 for the sender's host, or 1 for the receiver's host. The second number is the index of the
+    /// other entry.
     shared: Option<(usize, usize)>,
     entry: usize,
 }
 
 impl Layout {
-    /// Creates the namespaces of the hosts. `controls` has the congestion control of each entry.
+    /// Creates the namespaces of the hosts. `controls` contains the congestion control of each
+    /// entry in `[[programs]]`.
     pub(super) fn program_hosts(
         &mut self,
         plan: &Plan,
@@ -188,9 +190,9 @@ impl Layout {
     }
 
     /// Lists the devices that receive packets from hosts of programs, with the address pairs that
-    /// they accept. For these pairs, the host must send through the other device of the veth pair.
-    /// Without the filter, a packet that leaves its host through another device would bypass the
-    /// links.
+    /// they accept. To send packets with these addresses, the host must use the other device of the
+    /// veth pair. Without the filter, a packet that leaves its host through another device would
+    /// bypass the links.
     pub(super) fn find_gates(&mut self, plan: &Plan) {
         for veth in &self.veths {
             for (from, device) in [(&veth.a, &veth.b), (&veth.b, &veth.a)] {
@@ -241,8 +243,8 @@ impl Layout {
         }
     }
 
-    /// Makes packets for a program's host leave through a device. `fork` is a namespace in which
-    /// routes separate.
+    /// Makes packets for a program's host leave a namespace through a device. `fork` is a namespace
+    /// in which routes separate.
     pub(super) fn hand_to(&mut self, fork: usize, (four, six): &Addresses, device: &str) {
         let first = "qdisc add dev in clsact";
         if self.tc[fork].iter().all(|line| line != first) {
@@ -262,9 +264,9 @@ impl Layout {
 }
 
 /// Returns the tc filters of a device. The filters apply `action` to accepted packets and drop all
-/// others. They compare addresses, protocol and hardware address. A packet with a wrong hardware
-/// address must be dropped here. The destination would also drop the packet, but the packet would
-/// already have used capacity of the links.
+/// other packets. The filters compare addresses, protocol and hardware address. These filters must
+/// drop a packet with a wrong hardware address. The destination would also drop the packet, but the
+/// packet would already have used capacity of the links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -293,8 +295,8 @@ const DEVICES: [&str; 2] = ["data", "ack"];
 
 impl Pair {
     /// Returns the names of the devices through which the two hosts send their packets. If the
-    /// return route has no links and the receiver's host is shared, each pair of hosts has its own
-    /// wire.
+    /// return route has no links, and several entries share the receiver's host, each pair of hosts
+    /// has its own wire.
     fn leaves(&self, number: usize, no_way_back: bool) -> [String; 2] {
         let receiver_is_shared = self.shared.is_some_and(|(side, _)| side == 1);
         let ack = match receiver_is_shared && no_way_back {
@@ -305,8 +307,8 @@ impl Pair {
     }
 }
 
-/// Returns the sysctls of a host. They have Linux's defaults, except where a default would make
-/// runs differ.
+/// Returns the sysctls of a host. The values are Linux's defaults, unless a default would make runs
+/// differ.
 fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str, &'a str)> {
     let mut sysctls = vec![
         ("net/ipv4/conf/all/rp_filter", "0"),
@@ -320,8 +322,8 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // These are Linux's defaults. tailback sets these sysctls because the defaults would
-        // otherwise depend on the guest's memory.
+        // These values are Linux's defaults for machines with much memory. tailback sets them
+        // because Linux's own values would depend on the guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),

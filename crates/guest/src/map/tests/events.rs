@@ -4,7 +4,7 @@ use super::*;
 use tailback_engine::plan::{Change, EventPlan};
 use tailback_engine::registry::Options;
 
-/// Returns a plan with one event at 10 s that makes these changes.
+/// Returns a plan with one event at 10 s that makes the given changes.
 fn changed(mut plan: Plan, changes: Vec<Change>) -> Plan {
     let at = Time::from_secs(10);
     plan.events.push(EventPlan { at, changes });
@@ -19,7 +19,7 @@ fn options(plan: &Plan, name: &'static str, value: Value) -> Options {
     options
 }
 
-/// Returns the lines that are executed during the run, with their times in ms.
+/// Returns the command lines that the agent executes during the run, with their times in ms.
 fn lines(plan: &Plan) -> Vec<(u64, String)> {
     script(plan);
     let job = map(plan, 1, &kit()).expect("Linux supports the plan");
@@ -185,8 +185,8 @@ fn tc_gets_the_options_that_change() {
     }
 }
 
-/// The command of tc contains Cake's `mpu` only if `mpu` is not 0. A change to 0 would therefore
-/// have no effect.
+/// The command of tc contains Cake's `mpu` only if `mpu` is not 0. A change of `mpu` to 0 would
+/// therefore have no effect.
 #[test]
 fn a_value_that_tc_does_not_write_is_rejected() {
     let with_mpu = |before, after| {

@@ -86,7 +86,7 @@ fn servers_clients_and_a_prober_share_links_and_a_host() {
         found.map(|one| one.1.clone())
     };
     assert_eq!(sysctl("ps0", "net/ipv4/tcp_ecn").as_deref(), Some("2"));
-    // IPv6 is only enabled in the namespaces of programs.
+    // IPv6 is enabled only in the namespaces of programs.
     let off = "net/ipv6/conf/all/disable_ipv6";
     assert_eq!(
         (sysctl("ps0", off), sysctl("s0", off)),
