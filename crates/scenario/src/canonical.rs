@@ -1,8 +1,8 @@
-//! The canonical form of a sweep point, as JSON: all defaults, base units, sorted keys. The hash of
-//! this form, the seed and the engine's version identifies the run ([`crate::hash`]).
+//! The canonical form of a sweep point, as JSON: all defaults, base units, sorted keys. A hash of
+//! the canonical form, the seed and the engine's version identifies the run ([`crate::hash`]).
 //!
-//! The canonical form contains every field of a plan. From the declaration of a field, [`AsPart`]
-//! determines how the field is written.
+//! The canonical form contains every field of a plan. [`AsPart`] derives the form of a field from
+//! the field's declaration.
 
 use std::fmt::Write as _;
 
@@ -21,8 +21,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events, and ideal hosts. This way, runs that were made
-        // before these keys existed keep their ids.
+        // Omit empty lists of programs and events, and ideal hosts. As a result, runs from versions
+        // of tailback without these keys keep their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
@@ -138,7 +138,7 @@ impl Writer<'_> {
             (Value::Bool(b), _) => self.json(*b),
             (Value::Int(i), _) => self.json(*i),
             (Value::Float(f), _) => self.json(*f),
-            // Write the unit as well, because the value may be a time or a size.
+            // Write the unit as well, because the value of this option may be a time or a size.
             (Value::Time(t), Some(Kind::TimeOrSize)) => {
                 _ = write!(self.text, r#"{{"ns":{}}}"#, t.0);
             }
@@ -164,7 +164,7 @@ impl Writer<'_> {
     }
 }
 
-/// The registries whose entries have their options in the same table as their name.
+/// The registries whose entries are written as one table with the name and the options.
 const OPTIONS_BESIDE: [Registry; 3] = [Registry::Traffic, Registry::Impairments, Registry::Stacks];
 
 fn options_of(registries: &[Registry], name: &str) -> &'static [Opt] {

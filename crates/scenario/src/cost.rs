@@ -13,7 +13,7 @@ const ACK: u64 = 66;
 const FRAME: u64 = 1514;
 
 /// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
-/// it. For the other links, it uses the fractions from the previous iteration.
+/// the link. This computation uses the other links' fractions from the previous iteration.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
@@ -22,8 +22,8 @@ const QUICK_ACKS: f64 = 16.0;
 
 /// Estimates how many packets pass the links in a run. Each data packet, ACK and duplicate counts
 /// once for each link that it passes. The links and policers on a sender's route limit how many
-/// packets it sends. Some losses and marks do not come from a queue. These losses and marks also
-/// limit a sender if they keep its rate below the rate of its link.
+/// packets it sends. Random losses and marks outside queues also limit a sender, if they keep its
+/// rate below the rate of its link.
 pub fn estimate_packets(plan: &Plan) -> u64 {
     let offers = offers(plan);
     let links: Vec<Passage> = plan.links.iter().map(|of| Passage::of(plan, of)).collect();
@@ -60,7 +60,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
         // A datagram that a link drops has already passed the links before this link. TCP senders
-        // reduce their rate instead, so the segments are not sent at all.
+        // reduce their rate instead, so they do not send such segments at all.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -79,20 +79,20 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     let counts = links.iter().zip(passing).map(|(link, passing)| {
-        // Assume that the packets that pass have the mean length of all offered packets.
+        // Assume that the forwarded packets have the same mean length as all offered packets.
         passing.packets * (link.carries / passing.bytes.max(1.0)).min(1.0)
     });
     libm::round(counts.sum()) as u64
 }
 
-/// What limits how many packets a sender sends.
+/// What limits the number of packets that a sender sends.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
     /// The sender's own rate: it sends datagrams without congestion control.
     Datagrams,
-    /// Losses limit the sender. If `marks` is true, a policer's marks limit it too. This is the
-    /// case if the sender responds to marks, or if the policer drops its packets because they are
-    /// not ECN-capable.
+    /// Losses limit the sender. If `marks` is true, a policer's marks also limit the sender.
+    /// `marks` is true if the sender responds to marks. It is also true if the packets are not
+    /// ECN-capable, because the policer then drops them.
     Tcp { marks: bool },
 }
 
@@ -114,7 +114,7 @@ impl Offer<'_> {
     }
 }
 
-/// Returns the offers of all senders, in file order.
+/// Returns the packets that all senders offer, in the order of the scenario file.
 fn offers(plan: &Plan) -> Vec<Offer<'_>> {
     let flows = plan.flows.iter().map(|flow| Offer {
         sender: Sender::Tcp {
@@ -125,7 +125,7 @@ fn offers(plan: &Plan) -> Vec<Offer<'_>> {
         frame: f64::from(flow.tcp.mss) + f64::from(flow.tcp.header),
         back: Some((&flow.back, acks(plan, &flow.route, flow.tcp.delack))),
     });
-    // The other end echoes each datagram, and the echo has the same length.
+    // The receiver echoes each datagram, and the echo has the same length as the datagram.
     let echoes = plan.traffic.iter().filter_map(|source| {
         let Some(Transport::Datagrams(of)) = transport(source.kind) else {
             return None;
@@ -183,7 +183,7 @@ fn datagrams<'a>(plan: &Plan, source: &TrafficPlan, route: &'a [u32]) -> Option<
 struct Offered {
     datagrams: f64,
     tcp: f64,
-    /// Bytes of the TCP senders that a policer's marks also limit.
+    /// Bytes of the TCP senders that a policer's marks limit, in addition to losses.
     held_by_marks: f64,
 }
 
@@ -199,8 +199,8 @@ impl Offered {
     }
 }
 
-/// The capacity of a link, the loads above which it drops or marks packets, and the share of
-/// packets that it duplicates.
+/// The capacity of a link, the loads above which the link drops or marks packets, and the share of
+/// packets that the link duplicates.
 struct Passage {
     /// Bytes that the link can carry in the run.
     carries: f64,
@@ -285,8 +285,8 @@ struct Passing {
     bytes: f64,
 }
 
-/// Returns how many segments a flow can send. The limits are its data, its window, its losses and
-/// marks, and the slowest link.
+/// Returns how many segments a flow can send. The number is limited by the flow's data, window,
+/// losses and marks, and by the slowest link.
 fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     let mss = u64::from(flow.tcp.mss).max(1);
     let active = active(plan, flow.start, flow.stop);
@@ -307,7 +307,8 @@ fn segments(plan: &Plan, flow: &FlowPlan) -> u64 {
     responding.map_or(most, |segments| most.min(segments as u64))
 }
 
-/// Returns how many segments a flow's application writes, or `None` if it writes without limit.
+/// Returns how many segments a flow's application writes, or `None` if the application writes
+/// without limit.
 fn written_segments(flow: &FlowPlan, active: Time, mss: u64) -> Option<u64> {
     if let Some(rate) = flow.rate {
         return Some(rate.bytes_in(active) / mss + 1);
@@ -328,8 +329,8 @@ fn carried(plan: &Plan, source: &TrafficPlan, active: Time) -> u64 {
     slowest.unwrap_or_default()
 }
 
-/// Returns the mean number of ACKs per segment. A receiver acknowledges a duplicate, and some
-/// segments after it, without delay.
+/// Returns the mean number of ACKs per segment. A receiver acknowledges a duplicate without delay,
+/// and also some of the following segments.
 fn acks(plan: &Plan, route: &[u32], delack: Delack) -> f64 {
     let links = route.iter().filter_map(|at| plan.links.get(*at as usize));
     let arrive = links.map(|link| 1.0 + Passage::of(plan, link).copied);
@@ -345,7 +346,7 @@ fn active(plan: &Plan, start: Time, stop: Option<Time>) -> Time {
         .since(start)
 }
 
-/// Returns how many bytes a link can carry in a time from the start of the run.
+/// Returns how many bytes a link can carry from the start of the run until `time`.
 fn capacity(rate: &RatePlan, time: Time) -> u64 {
     rate.capacity_bytes(Time::ZERO, time) as u64
 }

@@ -14,14 +14,13 @@ fn digest(parts: &[&str]) -> String {
     hex(&hash.finalize(), 10)
 }
 
-/// Hashes the content of a file or folder. Entries must be added in the order of their relative
-/// paths.
+/// Hashes the content of a file or folder. Add entries in the order of their relative paths.
 #[derive(Default)]
 pub struct Contents(Sha256);
 
 impl Contents {
     /// Adds a file: its path in the folder, whether it is executable, and its length. The path of a
-    /// single file is empty. Then add the file's bytes with [`Contents::bytes`].
+    /// single file is empty. After this call, add the file's bytes with [`Contents::bytes`].
     pub fn file(&mut self, path: &str, executable: bool, len: u64) {
         self.entry(if executable { "x" } else { "f" }, path);
         self.0.update(len.to_le_bytes());
@@ -38,8 +37,8 @@ impl Contents {
         self.entry("d", path);
     }
 
-    /// For hashes that include modes, adds the mode of an entry. Call this before the entry is
-    /// added.
+    /// For hashes that include modes, adds the mode of an entry. Call this function before adding
+    /// the entry.
     pub fn mode(&mut self, mode: u32) {
         self.entry("m", "");
         self.0.update(mode.to_le_bytes());

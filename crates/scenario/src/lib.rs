@@ -1,9 +1,9 @@
 //! Reads scenario files (TOML) and makes a complete plan for each run.
 //!
 //! [`load()`] parses a file, applies `--set`, expands the sweep and validates every sweep point
-//! (combination of swept values and seed). It reports all errors at once, each at its position.
-//! This crate does no I/O. The caller reads the scenario file, and provides [`Request::loader`] to
-//! read the files that it refers to.
+//! (combination of swept values and seed). `load()` reports all errors at once, each with its
+//! position. This crate does no I/O. The caller reads the scenario file, and provides
+//! [`Request::loader`] to read the files to which the scenario refers.
 //!
 //! The modules, in the order of the data flow:
 //!

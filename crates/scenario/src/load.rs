@@ -11,8 +11,8 @@ use crate::request::{Loader, Override, Request};
 use crate::scenario::Scenario;
 
 /// Largest size of a scenario file, in bytes. Larger files are rejected before they are parsed,
-/// because error messages may need up to 300 times the memory of the file. Generated scenarios
-/// should use a sweep to stay small.
+/// because error messages may need up to 300 times as much memory as the file. Generated scenarios
+/// can use a sweep to stay below this size.
 pub const MAX_FILE: usize = 1 << 20;
 
 /// Loads a scenario that does not refer to other files.
@@ -42,7 +42,7 @@ pub fn load_with(
     })
 }
 
-/// Loads a scenario as the request describes.
+/// Loads the scenario that a request describes.
 pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> {
     let text = decode(request.text, request.file).map_err(|diagnostic| vec![diagnostic])?;
     let mut sources = Sources::default();
@@ -55,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error, part of the file is missing from the tree. In that case, report only
-    // errors that do not depend on the missing part.
+    // After a syntax error, part of the file is missing from the tree. After a syntax error, report
+    // only errors that do not depend on the missing part.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -80,7 +80,7 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file has a key of a scenario. If it has none, the user has probably named the
+/// Returns whether a file contains any key of a scenario. If not, the user has probably named the
 /// wrong file, and this file may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
@@ -89,7 +89,7 @@ fn has_known_key(root: &Node) -> bool {
 }
 
 /// Returns the folders of plugins in a scenario's key `with`, each with its position. Returns an
-/// empty list if the key is invalid. Loading the scenario then reports the error.
+/// empty list if the key is invalid, because this error is reported when the scenario is loaded.
 pub fn named_plugins(text: &[u8], file: &str, overrides: &[Override]) -> Vec<(String, Place)> {
     const KEY: &str = "with";
     let Ok(text) = decode(text, file) else {

@@ -14,14 +14,15 @@ use tailback_record::{FlowState, LinkState};
 use crate::read::{Diagnostic, Place, Problem, Span};
 use crate::scenario::Scenario;
 
-/// Bytes for a flow. Sender, receiver, names, series keys and counters need 4 KiB. A histogram of
-/// round-trip times has 1 KiB of buckets for each of four powers of two.
+/// Bytes for a flow. The sender, the receiver, names, series keys and counters need 4 KiB. A
+/// histogram of round-trip times needs 1 KiB of buckets for each of four powers of two.
 const FLOW: u64 = 8 << 10;
-/// Bytes for an entry in a histogram's list of carries, which are counts moved there from full
-/// buckets (`CARRIED`). At most one in 256 samples adds an entry (`SAMPLES_CARRIED`). A histogram
-/// of packet times has at most `BUCKETS_CARRIED` entries, because its number of buckets is limited.
+/// Bytes for an entry in a histogram's list of carries, which contains counts from full buckets.
 const CARRIED: u64 = 32;
+/// At most one in this number of samples adds an entry to a histogram's list of carries.
 const SAMPLES_CARRIED: u64 = 256;
+/// Largest number of carries in a histogram of packet times, because its number of buckets is
+/// limited.
 const BUCKETS_CARRIED: u64 = 4096;
 const SOURCE: u64 = 2 << 10;
 /// Number of sampled values (gauges) that a queue reports.
@@ -30,14 +31,14 @@ const GAUGES: u64 = 2;
 const SLOT: u64 = 256;
 /// Bytes for the measurements of a request: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// Bytes for a link. This includes the queue and the sink of the link, and a histogram of delays
-/// over ten powers of two.
+/// Bytes for a link. These bytes include the queue and the sink of the link, and a histogram of
+/// delays over ten powers of two.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
-/// of 32 in scoreboards. Includes the unused part of buffers that grow by doubling.
+/// of 32 in scoreboards. These bytes include the unused part of buffers that grow by doubling.
 const SEGMENT: u64 = 384;
-/// Bytes for a packet in a queue or pipe. Includes the unused part of buffers that grow by
-/// doubling.
+/// Bytes for a packet in a queue or pipe. These bytes include the unused part of buffers that grow
+/// by doubling.
 const PACKET: u64 = 160;
 /// Bytes for a packet that has been recorded at a link but not yet written to the file.
 const CAPTURED: u64 = 512;
@@ -45,19 +46,20 @@ const CAPTURED: u64 = 512;
 const UNLIMITED: u64 = 32 << 20;
 /// Bytes for a row of a time series or of the packet record.
 const ROW: u64 = 40;
-/// Bytes for a class of flows. It has a histogram of delays over ten powers of two.
+/// Bytes for a class of flows. These bytes include a histogram of delays over ten powers of two.
 const CLASS: u64 = 84 << 10;
-/// Bytes for a sample of a class for `record.statistics`. The next two constants are the bytes for
-/// a sample of a link and for a sample of a flow.
+/// Bytes for a sample of a class for `record.statistics`.
 const CLASS_SAMPLE: u64 = 48;
+/// Bytes for a sample of a link for `record.statistics`.
 const LINK_SAMPLE: u64 = 24;
+/// Bytes for a sample of a flow for `record.statistics`.
 const FLOW_SAMPLE: u64 = 40;
 /// Bytes for code, libraries and everything else that does not depend on the plan.
 const BASE: u64 = 16 << 20;
 
-/// Estimates the memory that one run needs, in bytes. If flows behave as usual, the run needs at
-/// most this much memory. If links change during the run, this is the largest estimate for any of
-/// their states.
+/// Estimates the memory that one run needs, in bytes. Unless flows behave unusually, the run needs
+/// at most this much memory. If links change during the run, the result is the largest estimate for
+/// any state of the links.
 pub fn estimate_memory(plan: &Plan) -> u64 {
     let changed = plan.links_after_events().map(|links| {
         let plan = Plan {
@@ -84,7 +86,7 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
         else {
             continue;
         };
-        // Assume a third more requests than the mean, and two rows for each request.
+        // Assume a third more requests than the mean number, and two rows for each request.
         let requests = plan.duration.0 / gap(&source.options).0.max(1) / 3 * 4;
         let row = if plan.record.series == SeriesMode::Off {
             0
@@ -96,15 +98,15 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
         bytes = bytes.saturating_add(each.saturating_mul(source.count));
     }
 
-    // The number of segments in flight is at most what paths and queues can hold, plus an initial
-    // window for each flow. The receive windows also limit this number.
+    // The segments in flight fit into the paths and the queues, except for an initial window of
+    // each flow. The receive windows also limit the number of segments in flight.
     let rtt = plan.flows.iter().map(|flow| flow.rtt).max();
     let links_hold = plan.links.iter().map(|link| {
         let behind = link.delay + link.longest_impairment();
         let on_path = carried(plan, link, rtt.unwrap_or_default() + behind);
         let on_path = on_path.saturating_mul(link.most_copies());
-        // TCP sends no faster than ACKs arrive, so a queue grows by at most what its link can carry
-        // in the run.
+        // TCP does not send faster than ACKs arrive, so a queue never grows by more bytes than its
+        // link can carry in the run.
         let queue = carried(plan, link, plan.duration).min(capacity(link).of(frame(plan)));
         on_path.saturating_add(queue)
     });
@@ -185,15 +187,15 @@ fn estimate_unchanged(plan: &Plan) -> u64 {
     bytes.saturating_add(traces)
 }
 
-/// Returns whether a receiver acknowledges segments so early that the sender can send more than the
-/// links carry.
+/// Returns whether a receiver acknowledges segments so early that the sender can send more data
+/// than the links can carry.
 fn acknowledges_early(tcp: &TcpPlan) -> bool {
     matches!(tcp.receiver, Conduct::DividesAcks | Conduct::Optimistic)
 }
 
 /// Returns how many segments a source's connections may have in flight if their receivers
-/// acknowledge early. An endless connection may have a whole window in flight. Any other connection
-/// may have all of its data in flight.
+/// acknowledge early. An endless connection may have a whole window of segments in flight. A
+/// connection with limited data may have all its data in flight.
 fn early_of_source(plan: &Plan, source: &TrafficPlan) -> u64 {
     let (Some(Transport::Connections { largest, gap }), Some(connections)) =
         (transport(source.kind), &source.connections)
@@ -226,7 +228,7 @@ fn listed(options: &Options) -> usize {
     lengths.sum()
 }
 
-/// Returns the largest number of rows that samples at the record interval can have.
+/// Returns the largest number of rows that samples at the record interval can produce.
 pub(crate) fn sampled_rows(plan: &Plan) -> u64 {
     if plan.record.series == SeriesMode::Off {
         return 0;
@@ -264,7 +266,7 @@ struct Capacity {
 }
 
 impl Capacity {
-    /// Returns how many packets of this many bytes fit.
+    /// Returns how many packets of the given length fit into a queue.
     fn of(self, frame: u64) -> u64 {
         self.packets.min(self.bytes / frame.max(1))
     }
@@ -356,7 +358,8 @@ fn unresponsive_packets(plan: &Plan) -> u64 {
     packets
 }
 
-/// Returns the largest number of bytes by which offered traffic can exceed what a link carries.
+/// Returns the largest number of bytes by which the offered traffic can exceed the capacity of a
+/// link.
 fn excess_bytes(link: &RatePlan, offered: Rate, time: Time) -> u64 {
     let over = |rate: Rate, time: Time| Rate(offered.0.saturating_sub(rate.0)).bytes_in(time);
     match link {
@@ -401,7 +404,7 @@ pub fn check_memory(scenario: &Scenario, available_bytes: u64) -> Result<(), Dia
     ))
 }
 
-/// Returns an error if this many flows do not fit into memory.
+/// Returns an error if the given number of flows does not fit into memory.
 pub(crate) fn refuse_flows(flows: u64, available: u64, span: Span) -> Option<Problem> {
     let needed = BASE.saturating_add(flows.saturating_mul(FLOW));
     (needed > available).then(|| {

@@ -6,12 +6,12 @@ use serde_json::{Value as Json, json};
 use crate::load::MAX_FILE;
 use crate::read::{Node, Toml, parse};
 
-/// Returns every value of a file in file order: its path, kind and position, and the value itself
-/// if it is a scalar.
+/// Returns every value of a file in file order. Each item contains the path, the kind and the
+/// position of a value. For a scalar, it also contains the value itself.
 ///
-/// A position is the range of the value's text, in UTF-16 units like indices of JavaScript strings.
-/// Tables and arrays are listed if they are written inline (`{ ... }`, `[ ... ]`). If the file has
-/// syntax errors, the list contains the values that could be read.
+/// A position is the range of the value's text, in UTF-16 units. Indices of JavaScript strings use
+/// the same units. Tables and arrays are listed only if they are written inline (`{ ... }`, `[ ...
+/// ]`). If the file has syntax errors, the list contains the values that could be read.
 pub fn outline(text: &str) -> Json {
     let mut values = Vec::new();
     if text.len() <= MAX_FILE {
@@ -49,7 +49,8 @@ impl Outline<'_> {
         }
     }
 
-    /// Returns a value with its position. Returns `None` for a table that is declared by a header.
+    /// Returns a value with its position. Returns `None` for a table that is declared with a header
+    /// such as `[tcp]`.
     fn value(&self, node: &Node, path: &str) -> Option<Json> {
         let range = node.span.start as usize..node.span.end as usize;
         let written = self.text.get(range.clone())?;

@@ -36,7 +36,7 @@ fn paths() -> Vec<Value> {
     paths.map(path).collect()
 }
 
-/// Returns the kinds of hosts. The waits are in microseconds.
+/// Returns the kinds of hosts. The waiting times of the hosts are in microseconds.
 fn hosts() -> Vec<Value> {
     let kinds = hosts::ENTRIES.iter();
     let kind = |kind: &&HostKind| {
@@ -71,8 +71,8 @@ fn quantities() -> Vec<Value> {
         .collect()
 }
 
-/// Returns the declaration of a run's summary: the tree of its fields, which of them are metrics,
-/// and the size bins of requests.
+/// Returns the declaration of a run's summary: the tree of its fields, the list of fields that are
+/// metrics, and the size bins of requests.
 pub fn summary() -> Value {
     let metrics = metrics().iter().map(|metric| {
         json!({
@@ -195,8 +195,8 @@ fn add(value: &mut Value, more: Value) {
     }
 }
 
-/// Returns how the kernel implements an entry. The result has the entry's name in Linux, the first
-/// Linux release that has it, and whether it is a qdisc or a module.
+/// Returns how the kernel implements an entry. The result contains the entry's name in Linux, the
+/// first Linux release with the entry, and whether the entry is a qdisc or a module.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -247,7 +247,7 @@ pub fn tc_line(queue: &Value) -> String {
 }
 
 /// Reads the options of a stored queue. Skips an option whose form this version of tailback does
-/// not know.
+/// not support.
 fn read_options(known: &'static [Opt], written: &Value) -> Options {
     let mut options = Options::default();
     for opt in known {

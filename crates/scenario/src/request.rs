@@ -3,11 +3,11 @@
 use tailback_engine::keys::EngineKind;
 use tailback_engine::plan::{Plan, Refusal};
 
-/// A function that returns the text of a file that a scenario refers to, or an error. The path is
-/// relative to the scenario.
+/// A function that returns the text of a file to which a scenario refers, or an error. The path of
+/// this file is relative to the scenario file.
 pub type Loader<'a> = dyn Fn(&str) -> Result<String, String> + 'a;
 
-/// A file or folder that a scenario refers to.
+/// A file or folder to which a scenario refers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Absolute path of the file or folder.
@@ -16,11 +16,11 @@ pub struct Found {
     pub hash: String,
 }
 
-/// A function that finds a file or folder that a scenario refers to, or returns an error. The path
-/// is relative to the scenario.
+/// A function that finds a file or folder to which a scenario refers, or returns an error. The path
+/// of the file or folder is relative to the scenario file.
 pub type FileLoader<'a> = dyn Fn(&str) -> Result<Found, String> + 'a;
 
-/// The option `--set key=value`. The value is TOML, or a bare word, which is a string.
+/// The option `--set key=value`. The value is TOML, or a bare word, which stands for a string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Override {
     /// A path as in `[sweep]`: `bottleneck.rate`, `flows[0].rtt`, `flows.cubic.cc`.
@@ -29,10 +29,10 @@ pub struct Override {
     pub value: String,
 }
 
-/// A function that returns the settings of a plan that an engine does not support. It is called for
-/// every sweep point, even if the plan has errors. In this case, defaults replace the wrong values.
-/// A plan with errors omits parts that cannot run, such as a flow without a route, or a flow with
-/// an unknown congestion control.
+/// A function that returns the settings of a plan that an engine does not support. The function is
+/// called for every sweep point, even if the plan has errors. In a plan with errors, defaults
+/// replace the wrong values. Such a plan omits parts that cannot run, such as a flow without a
+/// route, or a flow with an unknown congestion control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -41,12 +41,12 @@ pub struct Request<'a> {
     pub text: &'a [u8],
     /// Name of the file, for messages.
     pub file: &'a str,
-    /// The overrides (`--set`), in order. They replace values of the file and of its sweep. An
+    /// The overrides (`--set`), in order. Overrides replace values of the file and of its sweep. An
     /// overridden key is no longer swept.
     pub overrides: &'a [Override],
-    /// Number of seeds, if it overrides `sweep.seeds`.
+    /// Number of seeds, if this number overrides `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Reads the files that the scenario refers to.
+    /// Reads the files to which the scenario refers.
     pub loader: &'a Loader<'a>,
     /// Finds and hashes files that only the scenario's programs read.
     pub files: &'a FileLoader<'a>,
@@ -57,13 +57,13 @@ pub struct Request<'a> {
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of the engine. It is part of the ids of runs.
+    /// Version of the engine, which is part of the ids of runs.
     pub engine_version: &'a str,
-    /// Whether the caller attaches endpoints to the entries of `[[programs]]`, which then run in
-    /// the simulator without programs.
+    /// Whether the caller attaches endpoints to the entries of `[[programs]]`, and the entries
+    /// therefore run in the simulator without programs.
     pub endpoints: bool,
-    /// Returns the settings that the engine does not support. Limits that are declared together
-    /// with keys or registry entries are checked separately.
+    /// Returns the settings that the engine does not support. This function need not check limits
+    /// that are declared together with keys or registry entries.
     pub judge: Option<&'a Judge<'a>>,
 }
 

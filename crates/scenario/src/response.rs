@@ -6,25 +6,26 @@ use tailback_engine::plan::{Concerns, FlowPlan, ImpairmentPlan, LinkPlan, Plan};
 use tailback_engine::registry::{Algorithm, Value};
 use tailback_engine::units::Time;
 
-/// CUBIC's constant C, in segments/s^3. The window differs from its maximum by C times the cube of
-/// the time to that maximum (RFC 9438).
+/// CUBIC's constant C, in segments/s^3. The difference between the window and its maximum is C
+/// times the cube of the time until the maximum (RFC 9438).
 const CUBIC_C: f64 = 0.4;
 /// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
-/// losses of up to 20 %. In simulations at 10 Mbit/s to 1 Gbit/s with up to 30 % loss, BBR kept its
-/// rate up to 15 %. At higher loss rates, its sending rate fell with the square of the loss rate.
+/// losses of up to 20 %. In simulations at 10 Mbit/s to 1 Gbit/s, BBR kept its sending rate at loss
+/// rates of up to 15 %. From there to 30 % loss, the sending rate was inversely proportional to the
+/// square of the loss rate.
 const BBR_KEEPS: f64 = 0.15;
-/// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine its
-/// window.
+/// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine
+/// BBRv3's window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// Product of BBRv3's window and the loss rate. In the same simulations, this product was 2.1 to
-/// 2.2 at 5 to 10 % loss.
+/// Product of BBRv3's window and the loss rate. In the simulations mentioned above, this product
+/// was 2.1 to 2.2 at loss rates of 5 to 10 %.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control responds to losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// Multiplies its window by a factor at every loss. Unless it is scalable, it also does this at
-    /// every mark.
+    /// Multiplies its window by a factor at every loss. A control that is not scalable also does so
+    /// at every mark.
     Reno {
         scalable: bool,
     },
@@ -47,7 +48,7 @@ impl Family {
     }
 }
 
-/// Returns whether a flow sends less because its packets are marked.
+/// Returns whether a flow reduces its rate when its packets are marked.
 pub fn responds_to_marks(flow: &FlowPlan) -> bool {
     let family = Family::of(&flow.cc);
     flow.ecn && matches!(family, Some(Family::Reno { .. } | Family::Cubic))
@@ -65,9 +66,9 @@ struct Signals {
 }
 
 impl Signals {
-    /// Adds the losses and marks of a link: its random losses and its impairments. Impairments that
-    /// act only in windows of time are included if `windows` is set. The link's schedule is
-    /// included if it lasts for at least `most` segments.
+    /// Adds the losses and marks of a link: its random losses and its impairments. Includes
+    /// impairments that act only in certain time windows if `windows` is set. Includes the link's
+    /// schedule if it lasts for at least `most` segments.
     fn add(&mut self, link: &LinkPlan, ecn: bool, most: f64, windows: bool) {
         self.lost += link.loss;
         self.bursts += link.loss;
@@ -113,10 +114,10 @@ pub fn long_run(impairment: &ImpairmentPlan, ecn: bool) -> LongRun {
 
 /// Returns how many segments a flow sends in `rounds` round-trip times if losses and marks limit
 /// its window. Without losses and marks, the flow would send `most` segments. Returns `None` if the
-/// response of its congestion control is unknown.
+/// response of the flow's congestion control is unknown.
 ///
-/// Losses and marks of queues are ignored, because a flow that fills a queue is limited by its
-/// link.
+/// This function ignores the losses and marks of queues, because the rate of the link limits a flow
+/// that fills a queue.
 pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let with = |windows: bool| {
         let signals = |segments: f64| {
@@ -129,7 +130,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             signals
         };
         // First estimate the number of segments with all schedules. Then repeat the estimate
-        // without the schedules that end before this number.
+        // without the schedules that end before the estimated number.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -141,7 +142,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
     Some((1.0 - share) * always + share * with(true)?)
 }
 
-/// Returns the fraction of a flow's time during which an impairment with windows of time acts.
+/// Returns the fraction of a flow's time during which an impairment with time windows acts.
 fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     let end = flow.stop.unwrap_or(plan.duration).min(plan.duration);
     let active = end.since(flow.start).ns();
@@ -155,14 +156,14 @@ fn share_of_windows(plan: &Plan, flow: &FlowPlan) -> f64 {
     shares.fold(0.0, f64::max).min(1.0)
 }
 
-/// Returns how many flows pass a link. Their segments are numbered together for the link's
-/// schedule.
+/// Returns how many flows pass a link. The link's schedule numbers the segments of all these flows
+/// together.
 fn flows_at(plan: &Plan, link: u32) -> f64 {
     let flows = plan.flows.iter().filter(|flow| flow.route.contains(&link));
     flows.map(|flow| flow.count).sum::<u64>() as f64
 }
 
-/// Returns how many segments, up to `most`, a flow sends under these losses and marks.
+/// Returns how many segments, at most `most`, a flow sends with the given losses and marks.
 fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64) -> Option<f64> {
     let family = Family::of(control)?;
     let sent = match family {
@@ -174,8 +175,8 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
         Family::Bbr3 => bbr3(control, signals.lost, rounds, most),
         Family::Reno { .. } | Family::Cubic => {
             let (window, beta) = mean_window(control, family, signals, rtt);
-            // The flow is in slow start until the first loss or mark. Then its window falls to the
-            // mean window.
+            // The flow is in slow start until the first loss or mark. After the first loss or mark,
+            // the window falls to the mean window.
             (1.0 + 0.5 / (1.0 - beta)) / signals.all() + rounds * window
         }
     };
@@ -183,8 +184,8 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
 }
 
 /// Returns how many segments BBRv3 sends. Up to its loss threshold, it sends `most` segments. From
-/// 2.5 times the threshold on, its window limits the number of segments. Between these two loss
-/// rates, the logarithm of the number of segments falls linearly.
+/// 2.5 times the threshold on, its window limits the number of segments. Between the threshold and
+/// 2.5 times the threshold, the number of segments falls as a power of the loss rate.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));
@@ -202,7 +203,7 @@ fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
 
 /// Returns the mean window, in segments, and the factor by which a reduction multiplies the window.
 ///
-/// Scalable controls: W = 2 / p, which is two marks per round trip (RFC 9332 appendix A). Reno
+/// Scalable controls: W = 2 / p, that is, two marks per round trip (RFC 9332 appendix A). Reno
 /// (AIMD): W = sqrt((1 + beta) / (2 (1 - beta) p)). CUBIC: W = (C (3 + beta) / (4 (1 -
 /// beta)))^(1/4) (RTT / p)^(3/4) (RFC 9438 section 5.1), or Reno's window with beta = 0.5 if that
 /// is larger (section 4.3).

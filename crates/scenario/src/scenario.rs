@@ -19,7 +19,7 @@ pub struct Scenario {
     pub title: String,
     /// The engine for which the scenario was loaded.
     pub engine: EngineKind,
-    /// Version of the engine, or all versions if sweep points have different versions.
+    /// Version of the engine, or a list of versions if the sweep points use different versions.
     pub engine_version: String,
     /// Id of the sweep: a hash of the ids of its runs.
     pub id: String,
@@ -31,33 +31,33 @@ pub struct Scenario {
     pub asserts: Vec<Assert>,
     /// Settings that are allowed but unusual.
     pub warnings: Vec<Diagnostic>,
-    /// What the scenario was read from.
+    /// The texts from which the scenario was read.
     pub source: Arc<Source>,
 }
 
-/// What a scenario was read from. Loading this again gives the same scenario.
+/// The texts from which a scenario was read. Loading these texts again leads to the same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.
     pub text: String,
     /// The overrides (`--set`), in order.
     pub overrides: Vec<Override>,
-    /// Number of seeds, if it overrode `sweep.seeds`.
+    /// Number of seeds, if this number overrode `sweep.seeds`.
     pub seeds: Option<u64>,
     /// Names of the traces and of the files with lists of values, as written in the scenario.
     pub files: Vec<String>,
     /// `[sweep]` after overrides, as JSON in file order, or `{}` without a sweep.
     pub sweep: String,
-    /// The keys of `[sweep]` that overrides replaced by one value.
+    /// The keys of `[sweep]` that overrides replaced with one value.
     pub replaced: Vec<ReplacedSweep>,
 }
 
-/// A swept key that an override replaced by one value.
+/// A swept key that an override replaced with one value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplacedSweep {
     /// Index of the override in [`Source::overrides`].
     pub set: usize,
-    /// The key as `[sweep]` names it.
+    /// The key in the form in which `[sweep]` contains it.
     pub key: String,
     /// Number of values that the sweep lists.
     pub values: usize,
@@ -65,7 +65,7 @@ pub struct ReplacedSweep {
 
 impl Scenario {
     /// Replaces the version of the engine. `version_of` returns the version for a sweep point's
-    /// kernel. Only the ids of runs and sweep change.
+    /// kernel. This function changes only the ids of the runs and of the sweep.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -85,10 +85,10 @@ impl Scenario {
 /// An axis of a sweep: one key, or several keys that advance together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The paths, as written in the file.
+    /// The paths of the keys, as the user wrote them in the file.
     pub keys: Vec<String>,
     /// The values of all keys of the axis, for each position on the axis. A multiple of the bdp
-    /// depends on the sweep point, so it is stored as written in the file.
+    /// depends on the sweep point, so it is stored in the form in which the user wrote it.
     pub values: Vec<Vec<Param>>,
 }
 
@@ -101,13 +101,14 @@ pub enum Param {
     Name(String),
 }
 
-/// One run: a combination of swept values with a seed. Shares data with the other seeds of the
-/// combination.
+/// One run: a combination of swept values with a seed. A run shares data with the runs of the same
+/// combination with other seeds.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys, with their values at this sweep point.
     pub params: Arc<[(String, Param)]>,
-    /// The same values as written in the file: "10Mbit", "0.5bdp".
+    /// The values of `params` in the form in which the user wrote them, such as "10Mbit" and
+    /// "0.5bdp".
     pub labels: Arc<[String]>,
     /// Seed of the run.
     pub seed: u64,
@@ -115,13 +116,13 @@ pub struct Point {
     pub run_id: String,
     /// Version of the engine that will run the sweep point.
     pub engine_version: Arc<str>,
-    /// The canonical form as JSON. It contains everything except the seed, with defaults, base
-    /// units and sorted keys.
+    /// The canonical form as JSON. This form contains all settings except the seed, with defaults,
+    /// base units and sorted keys.
     pub canonical: Arc<str>,
-    /// Index of the baseline: the run with which this run is compared to compute gains. In the
-    /// baseline, the seed is the same, and every flow has the standard response to marks. `None` if
-    /// all flows of this sweep point have the standard response, or if the sweep has no such
-    /// baseline.
+    /// Index of the baseline, which is the run that is compared with this run to compute gains. The
+    /// baseline has the same seed, and all its flows have the standard response to marks. `None` if
+    /// all flows of this run have the standard response, or if the sweep contains no baseline for
+    /// this run.
     pub baseline: Option<usize>,
     /// The engine's input, without the seed.
     pub plan: Arc<Plan>,

@@ -1,12 +1,12 @@
-//! Tests that loading never panics, whatever the content and the overrides of a scenario are. It
-//! must return a scenario or errors. Also tests requirements on every registry entry.
+//! Tests that loading never panics, for any content and any overrides of a scenario. Loading must
+//! return a scenario or errors. Also tests requirements on every registry entry.
 
 use proptest::prelude::*;
 use tailback_engine::registry::{Kind, Opt};
 use tailback_engine::{aqm, cc, traffic};
 use tailback_scenario::{Override, load};
 
-/// Valid files that the tests modify at random.
+/// Valid scenario files that the tests modify at random.
 const SAMPLES: &[&str] = &[
     include_str!("../../../examples/first.toml"),
     include_str!("../../../examples/codel-dctcp.toml"),
@@ -51,7 +51,8 @@ udp = true
 "#,
 ];
 
-/// Words and characters that have a meaning in scenarios. The tests insert them at random.
+/// Words and characters that have a meaning in scenarios. The tests insert these words and
+/// characters at random.
 const PIECES: &[&str] = &[
     "[",
     "]",

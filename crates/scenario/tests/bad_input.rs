@@ -535,7 +535,7 @@ cc = { beta = 0.5 }
     );
 }
 
-/// Returns a scenario with DualPI2 or PI2, with these options.
+/// Returns a scenario with DualPI2 or PI2 that has the given options.
 fn dual(aqm: &str, options: &str) -> String {
     format!(
         "duration = \"5s\"\n[bottleneck]\nrate = \"10Mbit\"\n[bottleneck.queue]\naqm = \"{aqm}\"\n{options}\n[path]\nrtt = \"10ms\"\n[[flows]]\ncc = \"cubic\"\n"
@@ -929,8 +929,8 @@ seeds = 3
 
 #[test]
 fn values_wrong_only_together() {
-    // Each warm-up is valid with the first duration, and each duration with the first warm-up. Only
-    // the combination of the two second values is invalid.
+    // Each warm-up is valid with the first duration, and each duration is valid with the first
+    // warm-up. Only the second duration together with the second warm-up is invalid.
     check_base(
         "[sweep]\n\"duration\" = [\"60s\", \"10s\"]\n\"warmup\" = [\"1s\", \"20s\"]\n",
         r#"f.toml:13:19: wrong value "20s" for "warmup"; expected a time shorter than the duration, 10s"#,
@@ -990,7 +990,7 @@ fn times_that_do_not_fit() {
         f.toml:12:8: wrong value "50s" for "stop"; expected a time after the start, 60s
         "#,
     );
-    // The jitter is exactly as long as the link needs for a packet: 121.12 us for 1514 bytes at 100
+    // The jitter equals the time that the link needs for a packet: 121.12 us for 1514 bytes at 100
     // Mbit/s.
     check(
         &format!("host_jitter = \"121120ns\"\n{BASE}"),
@@ -1313,7 +1313,8 @@ fn check_kernel(text: &str, judge: Option<&Judge<'_>>, expected: &str) {
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// Tests that the kernel engine reports what Linux does not support, at the position in the file.
+/// Tests that the kernel engine reports settings that Linux does not support, with the position in
+/// the file.
 #[test]
 fn what_the_kernel_has_not() {
     fn split<B>(entries: &[&'static Entry<B>]) -> (Vec<&'static str>, Vec<&'static str>) {
@@ -1338,8 +1339,8 @@ fn what_the_kernel_has_not() {
     }
 }
 
-/// Tests that a setting that an engine does not support is reported once and together with other
-/// errors. The engine identifies the setting by an index of the plan, but the error shows the
+/// Tests that a setting that an engine does not support is reported only once, and together with
+/// other errors. The engine identifies the setting by an index of the plan, but the error shows the
 /// setting's position in the file.
 #[test]
 fn refusals_of_an_engine() {
@@ -1453,8 +1454,8 @@ route = ["up"]
     );
 }
 
-/// Tests that refusals of events have the right positions in the file. The events in the file are
-/// not sorted by time.
+/// Tests that refusals of events have the right positions in the file. The events in the tested
+/// file are not sorted by time.
 #[test]
 fn refused_events() {
     let judge = |plan: &Plan| {
@@ -1537,7 +1538,7 @@ fn a_factor_for_marks() {
             "duration = \"60s\"\n[bottleneck]\nrate = \"100Mbit\"\n[[flows]]\nname = \"abe\"\n{more}\n"
         )
     };
-    // Only values above 0 and below 1 are valid.
+    // For `beta` and `beta_ecn`, only values above 0 and below 1 are valid.
     check(
         &flow("ecn = true\ncc = { name = \"reno\", beta = 1, beta_ecn = 0 }"),
         r#"
@@ -1545,7 +1546,8 @@ fn a_factor_for_marks() {
         f.toml:7:44: wrong value 0 for "beta_ecn"; expected a number from 0.001 to 0.999
         "#,
     );
-    // `beta_ecn` is rejected for a flow without ECN, whether the file, `--set` or a sweep sets it.
+    // `beta_ecn` is rejected for a flow without ECN, no matter whether the file, `--set` or a sweep
+    // sets `beta_ecn`.
     let message = "beta_ecn of reno sets the response to CE marks, which a flow without ECN never gets; expected ecn = true, or no beta_ecn";
     check(
         &flow("cc = { name = \"reno\", beta_ecn = 0.8 }"),
@@ -1718,8 +1720,8 @@ fn a_step_below_two_packet_times() {
         ),
         (
             // With these options, a packet is marked only if another packet remains in the queue
-            // when it leaves. Of two packets that arrive together, the second is therefore not
-            // marked.
+            // when the packet leaves. If two packets arrive together, the second packet is
+            // therefore not marked.
             &slow.replace("2ms\"", "2ms\", min_qlen_step = 1, step_rule = \"dequeue\""),
             "cc = \"prague\"",
         ),
@@ -2017,7 +2019,8 @@ fn what_is_never_measured_is_warned_of() {
         ],
     );
     check_warnings(&flow("start = \"9979ms\"\n"), &[]);
-    // The transfer lasts for the handshake, plus 8 ms for the ten segments of the initial window.
+    // The transfer takes the time of the handshake, plus 8 ms for the ten segments of the initial
+    // window.
     check_warnings(
         &flow("bytes = \"14480b\"\n"),
         &[
@@ -2121,7 +2124,7 @@ fn impairments() {
     );
 }
 
-/// Tests that contradictory keys of an application are reported, each at its position.
+/// Tests that contradictory keys of an application are reported, each with its position.
 #[test]
 fn applications() {
     let flow = |keys: &str| {
@@ -2160,7 +2163,7 @@ fn applications() {
     );
 }
 
-/// Tests that messages name tailback's key or name for words of the field.
+/// Tests that messages name tailback's key or name if users write another word from the literature.
 #[test]
 fn words_of_the_field() {
     const BUFFER: &str =

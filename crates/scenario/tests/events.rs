@@ -1,6 +1,6 @@
-//! Tests changes during a run. A change must have the same effect as the same setting at the start.
-//! If a caller makes changes while a run advances, the run must equal a run of the scenario with
-//! these changes as events. No packet may be unaccounted for.
+//! Tests changes during a run. A change to a setting must have the same effect as the same setting
+//! from the start of the run. If a caller makes changes while a run advances, the results must
+//! equal those of a scenario with the same changes as events. Every packet must be accounted for.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ fn run(plan: &Arc<Plan>) -> Outcome {
     finish(Network::new(plan, 1))
 }
 
-/// Runs the plan without its events, and makes each of these changes from outside at the event's
-/// time.
+/// Runs the plan without its events. Instead, the test itself makes the change of each event at the
+/// event's time.
 fn run_live(plan: &Arc<Plan>) -> Outcome {
     let mut base = Plan::clone(plan);
     let events = std::mem::take(&mut base.events);
@@ -55,7 +55,7 @@ fn run_live(plan: &Arc<Plan>) -> Outcome {
     finish(network)
 }
 
-/// Returns everything that was measured. If `all` is false, the result omits the number of calendar
+/// Returns all measurements of a run. If `all` is false, the result omits the number of calendar
 /// events.
 fn measured(outcome: &Outcome, all: bool) -> String {
     let mut value = serde_json::to_value(outcome).expect("numbers and names");
@@ -65,7 +65,8 @@ fn measured(outcome: &Outcome, all: bool) -> String {
     value.to_string()
 }
 
-/// Checks that a run changed from outside equals the run of the scenario. Returns the outcome.
+/// Checks that a run that the test changes has the same results as a run with the same changes as
+/// events. Returns the outcome.
 fn live_equals_scheduled(text: &str) -> Outcome {
     let plan = plan(text);
     assert!(!plan.events.is_empty(), "{text}");
@@ -81,7 +82,8 @@ fn live_equals_scheduled(text: &str) -> Outcome {
 const FLOWS: &str = "[[flows]]\ncc = \"cubic\"\n[[flows]]\ncc = \"prague\"\nstart = \"300ms\"\n\
                      [[traffic]]\nkind = \"cbr\"\nrate = \"1Mbit\"\n";
 
-/// A scenario of two seconds at 10 Mbit/s with these lines in `[bottleneck]` and these events.
+/// Returns a scenario of two seconds at 10 Mbit/s with the lines `link` in `[bottleneck]` and with
+/// the given events.
 fn scenario(link: &str, events: &str) -> String {
     let rate = match link.starts_with("rate =") {
         true => "",
@@ -96,7 +98,7 @@ fn event(at: &str, set: &str) -> String {
     format!("[[events]]\nat = \"{at}\"\nset = {{ {set} }}\n")
 }
 
-/// Each kind of change of a link.
+/// One example of each kind of change to a link.
 const CHANGES: [&str; 5] = [
     "\"bottleneck.rate\" = \"3Mbit\"",
     "\"bottleneck.rate\" = \"0bit\"",
@@ -135,8 +137,8 @@ fn every_change_at_every_queue_is_the_same_live_and_scheduled() {
     }
 }
 
-/// Returns a value that differs from the option's default (`now`), as a scenario file writes it.
-/// The value has the unit of the default.
+/// Returns a value that differs from the option's default (`now`), in the notation of scenario
+/// files. The value has the same unit as the default.
 fn other(opt: &Opt, now: Option<&Value>) -> String {
     match (opt.kind, now) {
         (Kind::Bool, Some(Value::Bool(now))) => (!now).to_string(),
@@ -165,8 +167,8 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
     }
 }
 
-/// Options whose change the loader rejects here. If a threshold is a time, the step must apply to
-/// packets that leave the queue.
+/// Options whose change the loader rejects in this test. The reason is that a step whose threshold
+/// is a time must apply to packets that leave the queue.
 const REJECTED: [&str; 1] = ["step.at"];
 /// Options that do not affect the traffic of the test, because the queue stays below its limits,
 /// and there are no ACKs, short packets or overload.
@@ -205,7 +207,7 @@ fn every_changeable_option_changes_live_as_scheduled() {
     for entry in aqm::ENTRIES {
         let mut options = defaults(entry.options);
         (entry.finish)(&mut options).expect("defaults");
-        // Linux only accepts these options together with others.
+        // Linux accepts these options only together with other options.
         let needed = |option: &str| match (entry.name, option) {
             ("fq_codel", "ce_threshold_selector") => {
                 "\"bottleneck.queue.ce_threshold\" = \"1ms\", "
@@ -300,7 +302,8 @@ fn a_rate_that_changes_equals_steps_of_the_rate() {
             let queue = format!("queue = \"{}\"\n{more}", entry.name);
             let mut rates = vec![("500001us", "2Mbit"), ("1200ms", "30Mbit")];
             // When an outage ends, an event changes Cake's rate before Cake can send. A step of the
-            // link's rate may change it afterwards. So test outages only with other queues.
+            // link's rate may change Cake's rate afterwards, so test outages only with other
+            // queues.
             if !shapes {
                 rates.insert(1, ("1s", "0bit"));
             }
@@ -338,8 +341,8 @@ fn a_delay_that_changes_equals_steps_of_the_delay() {
 
 #[test]
 fn an_option_of_the_queue_equals_the_same_option_at_the_start_of_the_run() {
-    // At time 0 no packet has arrived, so an event at this time has the same effect as an option in
-    // the file.
+    // At time 0, no packet has arrived yet. An event at time 0 therefore has the same effect as an
+    // option in the file.
     let options = [
         ("fifo", "limit", "\"30p\""),
         ("codel", "target", "\"1ms\""),
@@ -392,7 +395,7 @@ fn sizes_in_bdp_refer_to_the_rate_at_the_start() {
     let [Change::Rate(0, _), Change::Queue(0, options)] = changes.as_slice() else {
         panic!("{changes:?}");
     };
-    // 10 Mbit/s x 20 ms.
+    // The bandwidth-delay product is 10 Mbit/s x 20 ms.
     assert_eq!(options.bytes("limit"), 25_000);
 }
 
@@ -517,7 +520,7 @@ fn cbr(route: &str, rate: &str, start: &str) -> String {
 #[test]
 fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
     let set = "\"links.a.delay\" = \"1ms\"";
-    // The first packet of `a` reaches the link after the change.
+    // The first packet of `a` reaches the link `a` after the change of its delay.
     let sources = [
         cbr("\"a\"", "1Mbit", "200ms"),
         cbr("\"b\"", "1Mbit", "0s"),
@@ -532,9 +535,9 @@ fn a_shorter_delay_does_not_wait_for_packets_of_other_links() {
 
 #[test]
 fn a_packet_does_not_overtake_one_that_is_due_at_the_same_time() {
-    // The source sends a packet every 50 ms. Each packet reaches `a` just when the delay of `a`
-    // ends for the previous packet. If a packet overtook the previous packet, the previous packet
-    // would have to wait at `slow`.
+    // The source sends a packet every 50 ms. Each packet reaches link `a` at the moment when the
+    // previous packet has completed the delay of `a`. If a packet overtook the previous packet, the
+    // previous packet would have to wait at the link `slow`.
     let source = cbr("\"a\", \"slow\"", "200kbit", "0s");
     let others = ["b", "slow"].map(|link| cbr(&format!("\"{link}\""), "8kbit", "1900ms"));
     let text = format!("{LINKS}{source}{}", others.concat());

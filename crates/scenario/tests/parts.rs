@@ -32,8 +32,8 @@ fn whole(plan: &Arc<Plan>) -> Outcome {
     network.finish()
 }
 
-/// Runs a plan in several parts. Returns how each part ended, and the combined results of all
-/// parts.
+/// Runs a plan in several parts. Returns the way in which each part ended, and the combined results
+/// of all parts.
 fn in_parts(plan: &Arc<Plan>, split: &Split) -> (Vec<Ended>, Outcome) {
     let meeting = Meeting::new(split);
     let play = |own| split.play(plan, 1, own, &meeting, &mut |_| true);
@@ -55,8 +55,9 @@ fn load(text: &str) -> Option<Arc<Plan>> {
     Some(Arc::clone(&scenario.points[0].plan))
 }
 
-/// Tests the order of simultaneous events. Flows start at the same time over ten equal links in a
-/// row. Until queues form, each event happens at many links in the same nanosecond.
+/// Tests the order of simultaneous events. In the test, flows start at the same time and pass ten
+/// equal links in a row. Until queues form, each event happens at many links in the same
+/// nanosecond.
 #[test]
 fn what_is_simultaneous_keeps_its_order() {
     let mut text =
@@ -106,8 +107,8 @@ fn what_cannot_be_cut_is_not() {
     let varies = "delay = \"5ms\"\njitter = \"1ms\"";
     assert_eq!(lot(&[varies, varies], ""), None);
     assert_eq!(lot(&[far, far], "[record]\npackets = true"), None);
-    // A source reuses a connection after the connection's last packet has left the network, and
-    // that packet may be in any part.
+    // A source reuses a connection after the connection's last packet has left the network, and the
+    // last packet may be in any part.
     let web = "[[traffic]]\nkind = \"web\"\narrival = \"50ms\"\nroute = [\"l0\", \"l1\"]";
     assert_eq!(lot(&[far, far], web), None);
     assert_eq!(lot(&[far, far, far, far], web), Some(5_000_000));
@@ -176,7 +177,7 @@ proptest! {
             return Ok(());
         };
         let (ended, joined) = in_parts(&plan, &split);
-        // If the order of simultaneous events is ambiguous, all parts report this.
+        // If the order of simultaneous events is ambiguous, all parts report the ambiguity.
         prop_assert!(ended.iter().all(|e| *e == ended[0]), "{ended:?}");
         if ended[0] == Ended::Done {
             let joined = digest(joined);

@@ -2,7 +2,7 @@
 
 use tailback_scenario::load;
 
-/// Returns the warnings about a scenario with these keys.
+/// Returns the warnings about a scenario with the given keys.
 fn warnings(top: &str, link: &str, flows: &str) -> Vec<String> {
     let text =
         format!("duration = \"60s\" {top}\n[bottleneck]\nrate = \"10Mbit\"\n{link}\n{flows}\n");
@@ -37,10 +37,10 @@ fn flows_that_share_a_fifo_are_warned_of_at_the_queue() {
     ] {
         assert_eq!(warnings("", FIFO, flows), warned, "{flows}");
     }
-    // The default queue is a FIFO without a position in the file, so the warning points at the
-    // link.
+    // The default queue is a FIFO without a position in the file, so the warning states the
+    // position of the link.
     assert_eq!(warnings("", "", TWO), [format!("f.toml:2:1: {WARNING}")]);
-    // The suggested jitter removes the warning.
+    // With the suggested jitter, there is no warning.
     assert_eq!(warnings("\nhost_jitter = \"1ms\"", FIFO, TWO), [""; 0]);
 }
 
@@ -63,8 +63,8 @@ fn nothing_is_said_where_phases_do_not_matter() {
         "[[flows]]\ncc = \"cubic\"",
         "[[flows]]\ncc = \"cubic\"\n[[traffic]]\nkind = \"cbr\"\nrate = \"1Mbit\"",
         "[[flows]]\ncc = \"reno\"\nstop = \"20s\"\n[[flows]]\ncc = \"reno\"\nstart = \"20s\"",
-        // Together, the windows of both flows are 1000 segments. These segments fit into a FIFO
-        // with the default limit.
+        // The windows of both flows add up to 1000 segments, which fit into a FIFO with the default
+        // limit.
         "[tcp]\nrwnd = \"724000b\"\n[[flows]]\ncc = \"cubic\"\ncount = 2",
         "[[flows]]\ncc = \"cubic\"\nbytes = \"724000b\"\ncount = 2",
     ] {

@@ -6,8 +6,8 @@ use tailback_engine::network::Network;
 use tailback_engine::plan::Plan;
 use tailback_scenario::{estimate_packets, load};
 
-/// Returns a plan with a flow on a link so fast that it never fills. `signals` are keys of the
-/// link.
+/// Returns a plan with a flow on a link that is so fast that it never fills. `signals` contains
+/// keys of the link.
 fn plan(seconds: u64, rtt_ms: u64, signals: &str, cc: &str, flow: &str) -> Arc<Plan> {
     let text = format!(
         "duration = \"{seconds}s\"\n[bottleneck]\nrate = \"10Gbit\"\n{signals}\n[path]\n\
@@ -53,7 +53,7 @@ fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
         (60, 50, &drops, "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"cubic\"", ""),
-        // Here CUBIC's window is determined by its curve, not by its Reno-friendly region.
+        // In this case, the cubic function determines CUBIC's window, not the Reno-friendly region.
         (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
     ] {
         let plan = plan(seconds, rtt_ms, signals, cc, flow);
@@ -73,7 +73,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
     for (signals, cc, flow) in [
         ("", "\"reno\"", ""),
         ("loss = 0.001", "\"bbr\"", ""),
-        // The schedule ends long before the flow, so it has little effect on the flow.
+        // The schedule ends long before the flow, so the schedule has little effect on the flow.
         (&*schedule("marks", 10, 3), "\"reno\"", MARKED),
     ] {
         let plan = plan(10, 1, signals, cc, flow);
@@ -83,7 +83,7 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
             "{cc} {signals}: {expected}, {every}"
         );
     }
-    // The flows share the link's schedule, so each gets only some of its marks.
+    // The flows share the link's schedule, so each flow gets only some of the marks.
     let marks = schedule("marks", 1000, 100);
     let alone = estimate_packets(&plan(60, 50, &marks, "\"reno\"", MARKED));
     let flows = format!("{MARKED}\ncount = 5");
@@ -97,8 +97,8 @@ fn what_responds_to_nothing_counts_as_much_as_its_link_carries() {
 fn bytes_and_the_receive_window_bound_the_estimate_too() {
     let of = |flow: &str| estimate_packets(&plan(60, 50, "loss = 0.001", "\"reno\"", flow));
     assert_eq!(of("bytes = 14480"), 10);
-    // The receive window allows 20 segments per round trip, and the response function allows 39
-    // segments.
+    // The receive window limits the flow to 20 segments per round trip. The response function alone
+    // would permit 39 segments.
     assert_eq!(of("tcp = { rwnd = \"28960b\" }"), 20 * 1201);
 }
 
@@ -119,9 +119,9 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
     (estimate_packets(plan), counted)
 }
 
-/// Tests that the estimate is 0.65 to 3.2 times what a run counts. The ratio is lowest for bursts
-/// of loss, because a run has few of them. The ratio is highest for five BBR flows that recover
-/// from an outage.
+/// Tests that the estimated number of packets is 0.65 to 3.2 times the number that a run counts.
+/// The ratio is lowest for bursts of loss, because only few bursts occur in a run. The ratio is
+/// highest for five BBR flows that recover from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {
     let schedule = schedule("marks", 100, 400);

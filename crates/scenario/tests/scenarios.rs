@@ -406,7 +406,8 @@ fn default_names_avoid_those_given() {
 
 #[test]
 fn multiples_of_the_bdp() {
-    // One bdp is 10 Mbit/s x 25 ms = 31,250 B, from `path.rtt` and not from the flow's own RTT.
+    // One bdp is 10 Mbit/s x 25 ms = 31,250 B. It is computed from `path.rtt`, not from the flow's
+    // own RTT.
     let text = |size: &str| {
         format!(
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
@@ -629,8 +630,8 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // If `--set` sets a key inside swept tables, this key changes in every table. The labels of the
-    // tables change, too.
+    // If `--set` sets a key inside swept tables, this key changes in every table. The labels of
+    // these tables change, too.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -676,7 +677,8 @@ fn the_canonical_form() {
     );
 }
 
-/// Ideal hosts are the default, and scenarios without the key keep the ids of their runs.
+/// Ideal hosts are the default. If a scenario sets ideal hosts, the ids of its runs are the same as
+/// without the key.
 #[test]
 fn the_canonical_form_has_hosts_only_if_they_hold_packets() {
     let canonical = |key: &str| {
@@ -707,7 +709,7 @@ fn connections_of_a_source() {
     assert_eq!(plain.options.bytes("max"), 1_000_000);
     assert!(connections.back.is_empty());
 
-    // Writing the defaults into the file does not change the run.
+    // If the file states the default values, the run stays the same.
     let same = "cc = { name = \"cubic\" }\necn = false\nlimit = 1000\ntcp = { mss = 1448 }\n";
     assert_eq!(web(same).0.connections.unwrap(), connections);
     let changes = [
@@ -855,7 +857,7 @@ fn classes_and_samples_are_planned() {
             point.canonical
         );
     }
-    // Writing the default into the file does not change the run id.
+    // If the file states the default value, the run id stays the same.
     let plain = load_ok(SMALL).points[0].run_id.clone();
     let zero = load_set(SMALL, &[("record.statistics", "0s")]);
     assert_eq!(zero.points[0].run_id, plain);
@@ -922,9 +924,9 @@ fn memory_of_unresponsive_sources() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     let large = "900000000000000p";
-    // For 10 s, 125 MB of excess traffic queue up in each millisecond. The packets have 1000 bytes,
-    // and each needs 160 bytes of memory: 200 GB in total. Another 10 ms of traffic are on the
-    // path.
+    // For 10 s, 125 MB of excess traffic join the queue in each millisecond. Each packet of 1000
+    // bytes needs 160 bytes of memory, which is 200 GB in total. In addition, 10 ms of traffic are
+    // on the path.
     let whole = bytes("\"1kbit\"", large, "");
     assert!(
         (200_000_000_000..201_000_000_000).contains(&whole),
@@ -978,7 +980,8 @@ fn a_million_flows_are_loaded_when_there_is_room() {
     );
 }
 
-/// Tests that flows with a `count` above 1 have numbered names, and that keys can use these names.
+/// Tests that flows with a `count` above 1 have numbered names, and that keys can refer to these
+/// names.
 #[test]
 fn members_of_groups_have_numbers_and_names() {
     let text = format!(
@@ -1001,7 +1004,7 @@ fn members_of_groups_have_numbers_and_names() {
         expected.map(|(name, group, i)| (name.to_owned(), group, i))
     );
     assert_eq!((plan.flow_count(), plan.source_count()), (3, 3));
-    // Connections are numbered after flows and sources.
+    // The numbers of connections follow the numbers of flows and sources.
     assert_eq!(plan.owners()[..], [0, 1, 2, 3, 4, 5, 4, 4, 4, 5, 5, 5]);
     // Flows and connections with the same TCP stack share hosts, unless a flow has its own jitter.
     assert_eq!(plan.hosts().1, [0, 0, 0, 1, 0, 0]);
@@ -1217,7 +1220,7 @@ count = 2
         assert_ne!(id(&[(key, value)]), point.run_id, "{key} = {value}");
     }
 
-    // The ids of runs and sweep depend on the engine's version.
+    // The ids of the runs and of the sweep depend on the engine's version.
     let sim = load_ok(SMALL);
     assert_eq!(
         (sim.engine, sim.engine_version.as_str()),
@@ -1235,7 +1238,7 @@ count = 2
     );
     assert_eq!(one.points[0].canonical, sim.points[0].canonical);
     let ids = |scenario: &Scenario| (scenario.points[0].run_id.clone(), scenario.id.clone());
-    // Changing the engine's version of a loaded scenario changes only the ids.
+    // A new engine version of a loaded scenario changes only the ids.
     assert_eq!(
         ids(&one.clone().versioned(|_| "6.17 b".into())),
         ids(&other)
@@ -1413,8 +1416,8 @@ fn named_paths_are_complete() {
     }
 }
 
-/// Tests that a scenario with a built-in network path gives the same run as a scenario with the
-/// path's keys written out. Keys of the scenario must override keys of the path.
+/// Tests that a scenario with a built-in network path leads to the same run as a scenario that
+/// contains the path's keys. Keys of the scenario must override keys of the path.
 #[test]
 fn a_named_path_stands_for_keys_that_are_not_written() {
     let written = r#"
@@ -1443,7 +1446,7 @@ fn a_named_path_stands_for_keys_that_are_not_written() {
 }
 
 /// Tests that a sweep over built-in network paths labels runs with the names of the paths, even if
-/// paths have equal values.
+/// several paths have equal values.
 #[test]
 fn a_sweep_over_named_paths() {
     let names = tailback_engine::profiles::NAMES;
@@ -1460,7 +1463,7 @@ fn a_sweep_over_named_paths() {
     assert_eq!(params, expected.iter().collect::<Vec<_>>());
 }
 
-/// Tests that short forms give the same runs as the impairments that they stand for.
+/// Tests that short forms lead to the same runs as the impairments that the short forms abbreviate.
 #[test]
 fn short_forms_are_impairments() {
     let run_id = |keys: &str| {

@@ -1,5 +1,5 @@
-//! Tests that results do not depend on the sequence number of the first segment. Flows that last
-//! for days are therefore simulated as correctly as flows of seconds.
+//! Tests that results do not depend on the sequence number of the first segment. The simulator
+//! therefore simulates flows that last for days as correctly as flows that last for seconds.
 
 use std::sync::Arc;
 

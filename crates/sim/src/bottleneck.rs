@@ -16,12 +16,12 @@ use crate::simulation::Simulation;
 
 /// A path with real queues, ECN and competing traffic, into which the caller pushes datagrams.
 ///
-/// The scenario must have one entry of `[[programs]]`, to which the datagrams belong. Datagrams
-/// need half of `path.rtt` to reach the first link, as packets of flows do; `path.rtt` is 20 ms by
-/// default. Every scenario requires `duration`, but it has no effect here.
+/// The scenario must have one entry of `[[programs]]`, to which the datagrams belong. Like packets
+/// of flows, datagrams need half of `path.rtt` to reach the first link. By default, `path.rtt` is
+/// 20 ms. Every scenario requires the key `duration`, but a bottleneck ignores it.
 ///
-/// Times start at 0, when competing traffic starts, and must not decrease. The bottleneck does not
-/// store payloads: it returns the handle of each datagram.
+/// Time 0 is the start of the competing traffic, and times must not decrease from call to call. The
+/// bottleneck does not store payloads. Instead, it returns the handle of each datagram.
 ///
 /// ```
 /// use tailback_sim::{Bottleneck, Ecn, Outcome, Side, Time};
@@ -63,7 +63,7 @@ pub struct Bottleneck {
     recording: Option<Recording>,
     /// Number of datagrams that were returned as events.
     out: u64,
-    /// Time to which the network has advanced.
+    /// The simulated time to which the network has advanced.
     now: Time,
 }
 
@@ -128,8 +128,8 @@ impl Bottleneck {
             return Err(Error::Entries(plan.program_count()));
         }
         let mut plan = (*plan).clone();
-        // The length of the run is unknown, so the run cannot be divided into intervals for
-        // statistics.
+        // The length of the run is unknown, so the simulator cannot divide the run into intervals
+        // for statistics.
         plan.duration = ENDLESS;
         plan.record.statistics = Time::ZERO;
         let links = plan.links.iter().map(|link| link.name.clone()).collect();
@@ -153,7 +153,7 @@ impl Bottleneck {
     /// The largest payload of a datagram, bytes.
     pub const MAX_BYTES: usize = (u16::MAX - UDP_IPV4) as usize;
 
-    /// Returns the names of the links. [`Outcome::Dropped`] has an index into this list.
+    /// Returns the names of the links. [`Outcome::Dropped`] contains an index into this list.
     pub fn links(&self) -> &[String] {
         &self.links
     }
@@ -181,8 +181,8 @@ impl Bottleneck {
         self.send(now, Side::Receiver, bytes, ecn, handle);
     }
 
-    /// Sends a datagram from one side to the other. `bytes` is the length of its payload. Links
-    /// also count 42 bytes of headers.
+    /// Sends a datagram from one side to the other. `bytes` is the length of the datagram's
+    /// payload. Links also count 42 bytes of headers for each datagram.
     ///
     /// # Panics
     /// If the time decreases, or the datagram has more than [`Bottleneck::MAX_BYTES`].
@@ -195,7 +195,7 @@ impl Bottleneck {
     }
 
     /// Returns the next datagram that arrived or was dropped by `now`, in the order of time. Call
-    /// this until it returns `None`.
+    /// this function until it returns `None`.
     ///
     /// # Panics
     /// If the time decreases.
@@ -215,7 +215,7 @@ impl Bottleneck {
         inside.then(|| self.network.next_event().max(self.now))
     }
 
-    /// Returns the measurements until `now`, of the datagrams, the links and the competing traffic.
+    /// Returns the measurements of the datagrams, the links and the competing traffic until `now`.
     pub fn finish(mut self, now: Time) -> Results {
         self.advance(now);
         let recorded = self.recording.map(Recording::finish);
@@ -272,6 +272,6 @@ impl Bottleneck {
     }
 }
 
-/// The length of the run. No harness runs for so long. The event calendar supports much larger
-/// times.
+/// The length of the run in the plan. No harness simulates such a long time. The event calendar
+/// supports much later times.
 const ENDLESS: Time = Time::from_secs(1 << 30);

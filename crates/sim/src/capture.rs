@@ -12,14 +12,14 @@ use crate::error::Error;
 /// The capture is a pcapng file in memory. Wireshark and tshark can read such a file. Each link has
 /// three interfaces: `NAME.in` (packets that arrive at the queue), `NAME.out` (packets that leave
 /// the queue) and `NAME.drop` (packets that the link drops, with the cause as a comment). Times are
-/// in ns from the start of the run. The capture includes packets of the warm-up, which are not
-/// included in other results.
+/// in ns from the start of the run. The capture includes packets of the warm-up, which other
+/// results do not include.
 ///
 /// Packets have Ethernet, IPv4, and TCP or UDP headers with their ECN fields, but no payload.
-/// Packets of an endpoint appear as UDP, even if its stack creates IP packets itself.
+/// Packets of an endpoint appear as UDP, even if the endpoint's stack creates IP packets itself.
 ///
-/// A packet is stored once for each interface that it passes, which takes about 100 bytes each
-/// time. After 20 million stored packets, further packets are only counted
+/// The capture stores a packet once for each interface that the packet passes. Each copy takes
+/// about 100 bytes. After 20 million stored packets, the capture only counts further packets
 /// ([`crate::Results::captured`]).
 ///
 /// ```
@@ -59,22 +59,23 @@ impl Capture {
         Capture::default()
     }
 
-    /// Captures packets only at this link. Call this again for further links.
+    /// Captures packets only at the given link. Call this function again to capture packets at
+    /// further links.
     #[must_use]
     pub fn at(mut self, link: &str) -> Capture {
         self.links.push(link.to_owned());
         self
     }
 
-    /// Captures only packets of this flow, entry of endpoints, or other traffic, in both
-    /// directions. Call this again for further names.
+    /// Captures only packets of the given flow, entry of endpoints, or other traffic, in both
+    /// directions. Call this function again to capture packets of further names.
     #[must_use]
     pub fn of(mut self, name: &str) -> Capture {
         self.names.push(name.to_owned());
         self
     }
 
-    /// Cuts packets after this many bytes. By default, the capture has all headers.
+    /// Cuts packets after the given number of bytes. By default, the capture contains all headers.
     #[must_use]
     pub fn snap_length(mut self, bytes: usize) -> Capture {
         self.snap_length = Some(bytes);
@@ -111,8 +112,8 @@ fn owners(plan: &Plan) -> Vec<String> {
 /// A capture that is being written to memory.
 pub(crate) struct Recording {
     file: PacketWriter<Vec<u8>>,
-    /// For each flow number, whether to write the flow's packets. `None` means that all packets are
-    /// written.
+    /// For each flow number, whether the capture contains the flow's packets. `None` means that the
+    /// capture contains all packets.
     wanted: Option<Vec<bool>>,
     events: Vec<PacketEvent>,
 }
@@ -121,7 +122,7 @@ pub(crate) struct Recording {
 pub(crate) type Recorded = (Vec<u8>, PacketCount);
 
 impl Recording {
-    /// Begins the capture of a network, if the plan has one.
+    /// Begins the capture of a network, if the plan requests a capture.
     pub fn begin(capture: &Capture, plan: &Plan, network: &mut Network) -> Option<Recording> {
         if !plan.record.packets {
             return None;
@@ -156,7 +157,7 @@ impl Recording {
         self.file.write(&self.events).expect(IN_MEMORY);
     }
 
-    /// Returns the file so far, which is complete at any time.
+    /// Returns the file with the packets captured so far. The file is complete at any time.
     pub fn bytes(&self) -> &[u8] {
         self.file.get_ref()
     }

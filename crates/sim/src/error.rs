@@ -13,11 +13,11 @@ use tailback_scenario::Diagnostic;
 pub enum Error {
     /// The scenario is invalid.
     Scenario(Vec<Diagnostic>),
-    /// The scenario has a sweep of this many runs.
+    /// The scenario has a sweep with the given number of runs.
     Sweep(usize),
-    /// The scenario has `[[assert]]`, which only the command line evaluates.
+    /// The scenario contains `[[assert]]`, which only the command line evaluates.
     Asserts,
-    /// No entry of `[[programs]]` has this name.
+    /// No entry of `[[programs]]` has the given name.
     Entry {
         /// The name that does not exist.
         name: String,
@@ -31,24 +31,24 @@ pub enum Error {
         /// The names of all links, or of all flows, other traffic and entries.
         known: Vec<String>,
     },
-    /// These entries of `[[programs]]` have no endpoints.
+    /// The listed entries of `[[programs]]` have no endpoints.
     Unattached(Vec<String>),
-    /// The scenario has this number of entries of `[[programs]]`, but a [`crate::Bottleneck`] needs
-    /// exactly one entry.
+    /// The scenario has the given number of entries of `[[programs]]`, but a [`crate::Bottleneck`]
+    /// needs exactly one entry.
     Entries(usize),
-    /// An endpoint made a mistake. Without this error, the run would not end, or would fill the
+    /// An endpoint violated a rule, so that the run would not have ended or would have filled the
     /// memory.
     Fault {
         /// Name of the endpoint's entry.
         name: String,
         /// Side of the endpoint.
         side: Side,
-        /// Simulated time of the mistake.
+        /// Simulated time at which the endpoint violated the rule.
         at: Time,
         /// Kind of the mistake.
         kind: FaultKind,
     },
-    /// An endpoint, or the engine, panicked with this message.
+    /// An endpoint or the engine panicked with the given message.
     Panic(String),
 }
 

@@ -8,7 +8,8 @@
 //! | a test harness with its own loop and clock | [`Bottleneck`]: push datagrams, poll which of them arrive or are dropped |
 //!
 //! A scenario is TOML that describes a path, queues and competing traffic. tailback's documentation
-//! describes its keys. Errors contain line and column, and advice on what to do.
+//! describes the keys of a scenario. Errors state the line and the column, and contain advice on
+//! how to correct the scenario.
 //!
 //! ```
 //! use tailback_sim::Simulation;
@@ -34,8 +35,9 @@
 //! # Ok::<(), tailback_sim::Error>(())
 //! ```
 //!
-//! A run does no I/O, starts no threads, reads no clock and keeps no global state. The same text,
-//! seed and endpoints give the same results on every platform, including `wasm32-unknown-unknown`.
+//! A run does no I/O, starts no threads, reads no clock and keeps no global state. A scenario with
+//! the same text, seed and endpoints has the same results on every platform, including
+//! `wasm32-unknown-unknown`.
 
 mod bottleneck;
 mod capture;
@@ -60,7 +62,7 @@ pub use tailback_record::summary::{
 pub use tailback_record::{Cause, PacketCount, Stat};
 pub use tailback_scenario::{Diagnostic, Place};
 
-/// The examples of the README, which are run as tests.
+/// The examples of the README, which cargo runs as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -14,8 +14,8 @@ use crate::capture::Recorded;
 
 /// The results of a run. The measured time begins at the end of the warm-up.
 ///
-/// Names are the names in the scenario. If a test passes an unknown name to a method, the method
-/// panics and lists the known names.
+/// Methods use the names from the scenario. If a test passes an unknown name to a method, the
+/// method panics and lists the known names.
 pub struct Results {
     outcome: Outcome,
     seed: u64,
@@ -56,11 +56,11 @@ impl Results {
     }
 
     /// Returns the throughput of a flow or of an entry's endpoints over the measured time, Mbit/s.
-    /// It counts the payload that reached the receiver. For other traffic, it counts the bytes of
-    /// whole frames.
+    /// Throughput is the rate of the payload that reached the receiver. For other traffic, it is
+    /// the rate of the bytes of whole frames.
     ///
-    /// # Panics
-    /// If the name does not exist, or if nothing was measured for it because it started too late.
+    /// # Panics If the name does not exist, or if the flow, endpoints or traffic started too late
+    /// to be measured.
     #[track_caller]
     pub fn throughput_mbit(&self, name: &str) -> f64 {
         let summary = self.summary();
@@ -79,7 +79,7 @@ impl Results {
     }
 
     /// Returns the throughput of a flow, or of an entry's endpoints, as a fraction of the total
-    /// throughput of all flows and endpoints. The total does not include other traffic.
+    /// throughput of all flows and endpoints. The total throughput does not include other traffic.
     ///
     /// # Panics
     /// If [`Results::throughput_mbit`] would panic.
@@ -126,8 +126,9 @@ impl Results {
         counts.unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns the time from the start of a flow until its last byte was delivered, or from the
-    /// start of endpoints until both were done, s. Returns `None` if the run ended before that.
+    /// Returns the time from the start of a flow until the delivery of its last byte, s. For
+    /// endpoints, returns the time from their start until both endpoints were done. Returns `None`
+    /// if the run ended earlier.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -166,7 +167,7 @@ impl Results {
         sources.next().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns the measurements of the endpoints of an entry.
+    /// Returns the measurements of the endpoints of an entry in `[[programs]]`.
     ///
     /// # Panics
     /// If the entry does not exist.
@@ -196,9 +197,9 @@ impl Results {
         link.cloned().unwrap_or_else(|| self.unknown(name))
     }
 
-    /// Returns times and values of a time series. A flow or endpoints have series such as `cwnd` or
-    /// `delivered_bytes`, and a link has series such as `backlog_bytes`. The series is empty if the
-    /// scenario did not record it.
+    /// Returns the times and values of a time series. For a flow or endpoints, there are series
+    /// such as `cwnd` and `delivered_bytes`. For a link, there are series such as `backlog_bytes`.
+    /// The series is empty if the scenario did not record it.
     ///
     /// # Panics
     /// If the name or the quantity does not exist.
@@ -236,8 +237,8 @@ impl Results {
         self.pcapng.as_deref()
     }
 
-    /// Returns how many packets the capture contains, and how many it omits because of its size
-    /// limit. Returns `None` if the simulation captured nothing.
+    /// Returns how many packets the capture contains, and how many packets it omits because of its
+    /// size limit. Returns `None` if the simulation captured nothing.
     pub fn captured(&self) -> Option<PacketCount> {
         self.outcome.packets
     }
@@ -259,8 +260,7 @@ impl Results {
 
     /// Returns the sending endpoint of an entry in its final state.
     ///
-    /// # Panics
-    /// If the entry does not exist, or its endpoint has another type.
+    /// # Panics If the entry does not exist, or if its endpoint has another type.
     #[track_caller]
     pub fn sender<E: Endpoint>(&self, name: &str) -> &E {
         self.endpoint(name, Side::Sender)

@@ -30,19 +30,18 @@ impl Simulation {
     /// Loads a scenario.
     ///
     /// The text may use all keys that the simulator supports. Entries of `[[programs]]` need no
-    /// programs, because the caller attaches endpoints to them ([`Simulation::attach`]). They may
-    /// have the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`, `reverse`, `dscp`,
-    /// `hosts` and `class`. The default name of an entry with a `kind` is the kind. The endpoints
-    /// replace the programs of such an entry.
+    /// programs, because the caller attaches endpoints to these entries ([`Simulation::attach`]).
+    /// An entry may have the keys `name`, `count`, `start`, `stop`, `rtt`, `route`, `back`,
+    /// `reverse`, `dscp`, `hosts` and `class`. The default name of an entry with a `kind` is the
+    /// kind. The endpoints replace the programs of such an entry.
     ///
-    /// # Errors
-    /// All errors of the scenario. Sweeps and `[[assert]]` are rejected, because a simulation is
-    /// one run.
+    /// # Errors All errors of the scenario. The function also rejects sweeps and `[[assert]]`,
+    /// because a simulation is one run.
     pub fn from_toml(text: &str) -> Result<Simulation, Error> {
         Simulation::from_toml_with(text, &[])
     }
 
-    /// Loads a scenario and sets keys in it, as the command line's `--set` does:
+    /// Loads a scenario and sets keys in it, like the option `--set` of the command line:
     /// `("bottleneck.rate", "10Mbit")`, `("flows.cubic.cc", "reno")`. Values are TOML. A bare word
     /// is a string.
     ///
@@ -92,9 +91,9 @@ impl Simulation {
         self
     }
 
-    /// Attaches endpoints to the entry of `[[programs]]` with this name. Datagrams from the sender
-    /// follow the route, by default over the bottleneck. Datagrams from the receiver follow the
-    /// return route.
+    /// Attaches endpoints to the entry of `[[programs]]` with the given name. Datagrams from the
+    /// sender follow the entry's route, which by default passes the bottleneck. Datagrams from the
+    /// receiver follow the return route.
     ///
     /// # Errors
     /// If the entry does not exist.
@@ -117,7 +116,7 @@ impl Simulation {
     }
 
     /// Captures packets ([`Results::pcapng`]). Without this call, a simulation captures all packets
-    /// if the scenario has `packets = true` in `[record]`, and otherwise none.
+    /// if the scenario sets `packets = true` in `[record]`. Otherwise it captures no packets.
     ///
     /// # Errors
     /// If a name in `capture` does not exist.
@@ -139,9 +138,9 @@ impl Simulation {
 
     /// Runs the simulation to its end.
     ///
-    /// # Errors
-    /// If an entry does not have endpoints, or if an endpoint panics, loops without progress or
-    /// floods the network. The simulation cannot stop an endpoint that never returns from a call.
+    /// # Errors If an entry does not have endpoints, or if an endpoint panics, loops without
+    /// progress or floods the network. The simulation cannot stop an endpoint that never returns
+    /// from a call.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();

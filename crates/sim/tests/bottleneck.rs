@@ -21,14 +21,14 @@ fn drain(bottleneck: &mut Bottleneck) -> Vec<Event> {
 #[test]
 fn datagrams_leave_at_the_rate_and_overflow_is_reported() {
     let mut bottleneck = bottleneck("{ aqm = \"fifo\", limit = \"4p\" }", "");
-    // With headers, each datagram is a frame of 1250 bytes. The link needs 1 ms to send it.
+    // With headers, each datagram is a frame of 1250 bytes, which the link sends in 1 ms.
     for handle in 0..7 {
         bottleneck.push(Time::from_ms(3), 1208, Ecn::NotEct, handle);
     }
     assert_eq!(bottleneck.poll(Time::from_ms(4)), None);
     let events = drain(&mut bottleneck);
-    // Of seven datagrams, one is sent at once, four are queued, and two are dropped because the
-    // queue is full.
+    // The link sends the first of seven datagrams at once. The next four datagrams are queued, and
+    // the last two are dropped because the queue is full.
     let at = |ms| Time::from_ms(3 + 5 + ms);
     let event = |handle, at, outcome| Event {
         handle,
@@ -58,7 +58,7 @@ fn competing_tcp_fills_the_queue_and_the_aqm_marks() {
     let rest = "[[flows]]\ncc = \"cubic\"\necn = true\n";
     let mut bottleneck = bottleneck("{ aqm = \"codel\", ecn = true }", rest);
     let mut events = Vec::new();
-    // Send a datagram every 2 ms for 20 s, which uses half of the rate.
+    // For 20 s, send a datagram every 2 ms, which uses half of the link's rate.
     for handle in 0..10_000 {
         let now = Time::from_ms(2 * handle);
         bottleneck.push(now, 1208, Ecn::Ect0, handle);

@@ -1,4 +1,5 @@
-//! Tests captures: every packet is in the file, with the ECN fields and the times of the results.
+//! Tests that a capture contains every packet, and that ECN fields and times agree with the
+//! results.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod toy;
@@ -8,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tailback_sim::{Bottleneck, Capture, Ecn, Results, Simulation, Time};
 use toy::{Receiver, Sender};
 
-/// Two links, of which the first marks and drops.
+/// A scenario with two links. The first link marks and drops packets.
 const PATH: &str = r#"
 duration = "5s"
 [links.access]
@@ -52,7 +53,7 @@ fn run(capture: Option<Capture>) -> Results {
 struct Packet {
     interface: String,
     time_ns: u64,
-    /// Its length on the wire.
+    /// Length of the packet on the wire.
     length: u32,
     bytes: Vec<u8>,
     comment: Option<String>,
@@ -63,7 +64,7 @@ impl Packet {
         self.bytes[15] & 3
     }
 
-    /// The protocol, addresses and ports.
+    /// The protocol, addresses and ports of the packet.
     fn tuple(&self) -> Vec<u8> {
         [&self.bytes[23..24], &self.bytes[26..38]].concat()
     }
@@ -75,7 +76,7 @@ impl Packet {
 
 const CE: u8 = 3;
 
-/// Reads a pcapng file, as the draft describes it.
+/// Reads a pcapng file according to the pcapng draft.
 fn read(mut file: &[u8]) -> Vec<Packet> {
     let word = |at: &[u8]| u32::from_le_bytes([at[0], at[1], at[2], at[3]]);
     let option = |mut options: &[u8], wanted: u16| loop {
@@ -136,7 +137,7 @@ fn every_packet_is_captured_with_its_ecn_field_and_its_times() {
             ["in", "out", "drop"].map(|what| at(&all, &format!("{link}.{what}")).count() as u64);
         assert_eq!(left, counted.packets, "{link}");
         assert_eq!(Some(dropped), counted.drops, "{link}");
-        // A packet that is lost after the queue is counted twice: as departed and as dropped.
+        // A packet that is lost after the queue counts twice: as departed and as dropped.
         let lost = at(&all, &format!("{link}.drop"))
             .filter(|one| one.comment.as_deref() == Some("loss"))
             .count() as u64;
@@ -205,7 +206,7 @@ fn a_filter_keeps_exactly_its_packets() {
     assert_eq!(some.iter().map(key).collect::<Vec<_>>(), expected);
     assert!(some.iter().all(|one| one.bytes.len() == 34));
     let sent = results.endpoints("mine").measured.ecn_sent.ect0;
-    // At the end of the run, the last datagrams are on the way to the link.
+    // At the end of the run, the last datagrams have not reached the link yet.
     let on_the_way = sent - at(&some, "access.in").count() as u64;
     assert!(on_the_way < 10, "{on_the_way} of {sent}");
     // Each datagram has 1200 bytes, and 42 bytes of headers.
@@ -219,7 +220,7 @@ fn a_capture_changes_no_result_and_repeats_byte_by_byte() {
     let without = run(None);
     assert_eq!(one.to_json(), without.to_json());
     assert_eq!((without.pcapng(), without.captured()), (None, None));
-    // The scenario's key `record.packets` has the same effect.
+    // The scenario's key `record.packets` has the same effect as the call of `capture`.
     let text = format!("{PATH}[record]\npackets = true\n");
     let simulation = Simulation::from_toml(&text).expect("a scenario");
     let sender = Sender::new(Ecn::Ect0, None);

@@ -36,7 +36,7 @@ fn a_toy_shares_a_fair_queue_with_cubic() {
     assert!((results.share("mine") - 0.5).abs() < 0.05, "{results:?}");
     let queue = results.bottleneck();
     assert!(queue.utilisation.expect("a rate") > 0.98, "{queue:?}");
-    // The receiver also counts the marks during the warm-up. The results do not include them.
+    // The receiver also counts the marks during the warm-up, which the results do not include.
     let marks = results.marks("mine");
     let marked = results.receiver::<Receiver>("mine").marked;
     assert!(marks > 10 && marked >= marks, "{marks} {marked}");
@@ -83,7 +83,7 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     let sender = Sender::new(Ecn::Ect0, Some(count));
     let attached = simulation.attach("mine", sender, Receiver::wanting(count));
     let results = attached.and_then(Simulation::run).expect("a run");
-    // Each datagram is a frame of 1242 bytes, sent at 20 Mbit/s.
+    // Each datagram is a frame of 1242 bytes, which the link sends at 20 Mbit/s.
     let least = count as f64 * 1242.0 * 8.0 / 20e6;
     let took = results.completion_s("mine").expect("it is over");
     assert!((least..1.1 * least).contains(&took), "{took}, not {least}");
@@ -91,8 +91,8 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     assert!((results.throughput_mbit("mine") / payload - 1.0).abs() < 0.01);
 }
 
-/// A receiver that ends a second after its work is done, like a QUIC client that waits in case its
-/// last packet is lost.
+/// A receiver that ends a second after its work is done. A QUIC client also waits, in case its last
+/// packet is lost.
 struct Lingers {
     inner: Receiver,
     until: Option<Time>,
@@ -140,8 +140,9 @@ fn the_measured_time_of_a_transfer_ends_with_its_last_data() {
     let measured = &program.measured;
     let ended = program.exit_s.receiver.expect("it is over");
     let completion = measured.completion_s.expect("it is over");
-    // The measured time ends when the last acknowledgement reaches the sender. This is half a round
-    // trip (10 ms) after the last datagram has reached the receiver.
+    // The measured time ends when the last acknowledgement reaches the sender. The last
+    // acknowledgement arrives half a round trip (10 ms) after the last datagram has reached the
+    // receiver.
     assert!(
         (ended - measured.to_s - 0.99).abs() < 0.001,
         "{ended} {}",
@@ -207,7 +208,7 @@ fn several_of_a_kind_and_the_way_back() {
     assert!(results.link("bottleneck.back").packets > 15_000);
 }
 
-/// The mistake that a faulty endpoint makes.
+/// The rule that a faulty endpoint violates.
 #[derive(Clone, Copy)]
 enum Breaks {
     Spins,
@@ -292,7 +293,8 @@ fn a_mistake_costs_its_run_only_and_is_named() {
     );
 }
 
-/// Sends one burst of datagrams, as with GSO. The last datagram is shorter than the others.
+/// Sends one burst of datagrams, as with GSO. The last datagram of the burst is shorter than the
+/// other datagrams.
 struct Burst {
     length: usize,
     segment: Option<usize>,

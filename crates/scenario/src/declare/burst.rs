@@ -1,4 +1,4 @@
-//! Reads the burst of a shaper: a size, or `"tc"` for the value that tc computes.
+//! Reads the burst of a shaper, which is a size, or `"tc"` for the burst that tc computes.
 
 use serde_json::{Value as Json, json};
 use tailback_engine::aqm;
@@ -11,15 +11,15 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, Toml};
 
-/// The word for the value that tc computes.
+/// The word for the burst that tc computes.
 pub(super) const TC: &str = "tc";
 
 /// Describes a burst, for error messages.
 pub(super) const EXPECTED: &str = "a size such as \"1600b\" (units b, kb, mb, gb), \"0b\" for none, or \"tc\" for what tc computes";
 
 impl Reader<'_> {
-    /// Reads the burst of a link. Call this after the link's other keys have been read, because the
-    /// largest permitted burst depends on the rate.
+    /// Reads the burst of a link. Call this function after the link's other keys have been read,
+    /// because the largest permitted burst depends on the rate.
     pub fn burst(&mut self, item: &Item, link: &LinkPlan, rate_known: bool, bdp: Bdp) -> Bytes {
         let Some(burst) = self.size_of_burst(item, link, bdp) else {
             return Bytes(0);
@@ -89,7 +89,7 @@ impl Reader<'_> {
         match self.plain(&item.key, SIZE, node, bdp) {
             Some(Value::Bytes(bytes)) => Some(bytes),
             _ => {
-                // The message of the size parser does not mention "tc", so replace it.
+                // The size parser's message does not mention "tc", so replace the message.
                 if self.problems.len() > before {
                     self.problems.truncate(before);
                     self.wrong(&item.key, node, EXPECTED);

@@ -1,5 +1,5 @@
-//! Reads a queue discipline, a congestion control or a kind of traffic, with its options. Each of
-//! these is an entry of a registry, or an algorithm that only the kernel provides.
+//! Reads a queue discipline, a congestion control or a kind of traffic, with its options. The value
+//! is an entry of a registry, or an algorithm that only the kernel provides.
 
 use serde_json::{Map, Value as Json, json};
 use tailback_engine::keys::{EngineKind, Registry};
@@ -27,19 +27,19 @@ fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
-/// A queue discipline or congestion control, as read from the file.
+/// A queue discipline or congestion control that was read from the scenario file.
 #[derive(Clone)]
 pub(crate) struct Choice {
     pub algorithm: Algorithm,
     /// Name of the kernel module that replaces the algorithm.
     pub module: Option<String>,
-    /// Whether the options in the file are valid. If they are not, `algorithm` has the default
-    /// options.
+    /// Whether the options in the file are valid. If the options are not valid, `algorithm` has the
+    /// default options.
     pub valid: bool,
 }
 
 impl Choice {
-    /// Returns the algorithm to use if the file does not name an algorithm.
+    /// Returns the algorithm that applies if the file does not name an algorithm.
     pub fn default_of<B>(entry: &Entry<B>) -> Choice {
         Choice {
             algorithm: Algorithm::Known {
@@ -52,8 +52,8 @@ impl Choice {
     }
 }
 
-/// Describes a value for error messages. The value is an entry's name, or a table with name and
-/// options.
+/// Describes a value for error messages. The value is an entry's name, or a table with the name and
+/// the options.
 pub(super) fn expectation(registry: Registry) -> String {
     format!(
         "a {} in quotes, or {{ {} = \"...\", options }}",
@@ -155,8 +155,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an algorithm and its options. If an algorithm is in no registry, but the file names a
-    /// kernel module for it, the kernel provides the algorithm.
+    /// Reads an algorithm and its options. The kernel provides an algorithm that is in no registry,
+    /// if the file names a kernel module for the algorithm.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -239,7 +239,7 @@ impl Reader<'_> {
         module: Option<String>,
     ) -> Choice {
         let name_key = registry.name_key();
-        // Only queue disciplines have arguments. tailback passes them to tc.
+        // Only queue disciplines have arguments. tailback passes these arguments to tc.
         let keys: &'static [&'static str] = match registry {
             Registry::Aqm => &["aqm", "kernel", "args", "module"],
             _ => &["name", "kernel", "module"],
@@ -321,7 +321,7 @@ impl Reader<'_> {
     }
 
     /// Reads the options of an entry from a table, except the keys in `skip`. If an option is
-    /// wrong, the entry is not built, because some of its options may be missing.
+    /// wrong, the entry is not built, because some of the entry's options may be missing.
     pub fn options(
         &mut self,
         registry: Registry,
@@ -350,8 +350,8 @@ impl Reader<'_> {
             && let Err(errors) = (entry.finish)(&mut options)
         {
             for error in errors {
-                // If an option is in a table of options, the error names the table and the key:
-                // "classic.min".
+                // If an option is in a table of options, the error names the table and the key,
+                // such as "classic.min".
                 let mut at = span;
                 let mut within = Some(table);
                 for step in error.option.split('.') {
@@ -396,7 +396,7 @@ impl Reader<'_> {
         Some(Value::Table(options))
     }
 
-    /// Reports an option that the entry does not have, and names the entries that have it.
+    /// Reports an option that the entry does not have, and names the entries that have this option.
     fn foreign(
         &mut self,
         registry: Registry,

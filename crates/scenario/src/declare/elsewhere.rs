@@ -1,18 +1,18 @@
-//! Finds the table and the name of a key that users write in another table or by another word.
+//! If users write a key in the wrong table or with a wrong name, finds the right table and name.
 
 use tailback_engine::keys::{KeyKind, TableDef};
 use tailback_engine::plan::Plan;
 
 use crate::read::synonyms;
 
-/// Returns the advice to move a key from this table to the tables that accept a key of this name.
+/// Returns the advice to move a key from one table to the tables that accept a key of this name.
 /// Returns `None` if no other table accepts this name.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     Some(format!("move \"{name}\" to {}", places(name, from)?))
 }
 
-/// Returns the advice to write another word in the tables that accept it, if users write `name` for
-/// a key that this table does not accept.
+/// Returns the advice to write the right name of a key in the tables that accept this key. Users
+/// write `name` for this key, in a table that does not accept it.
 pub(super) fn write_in(name: &str, from: &TableDef) -> Option<String> {
     synonyms::meant(name).find_map(|meant| match meant {
         "queue.limit" => Some(format!("{BUFFER} in {}", places("queue", from)?)),
@@ -20,8 +20,8 @@ pub(super) fn write_in(name: &str, from: &TableDef) -> Option<String> {
     })
 }
 
-/// Returns the advice to set the limit of the queue, if this table has a queue and `name` is another
-/// word for the size of its buffer.
+/// Returns the advice to set the limit of the queue, if the table has a queue and `name` is another
+/// word for the buffer size.
 pub(super) fn set_buffer(name: &str, table: &TableDef) -> Option<String> {
     let is_buffer = synonyms::meant(name).any(|meant| meant == "queue.limit");
     (is_buffer && table.key("queue").is_some()).then(|| BUFFER.to_owned())

@@ -8,7 +8,7 @@ use super::kinds::{example, expectation};
 use super::reader::{Bdp, Reader};
 use crate::read::{Item, Node, Problem, Span, Table};
 
-/// A table of the file, read and checked.
+/// A table of the file that has been read and checked.
 pub(crate) struct Fields<'n> {
     def: &'static TableDef,
     pub span: Span,
@@ -27,8 +27,8 @@ impl<'n> Fields<'n> {
             .map(|(item, _)| *item)
     }
 
-    /// Returns the position for errors about a key. This is the position of the key's value, or of
-    /// the table if the file does not set the key.
+    /// Returns the position for errors about a key. The result is the position of the key's value,
+    /// or of the table if the file does not set the key.
     pub fn span_of(&self, name: &str) -> Span {
         self.item(name).map_or(self.span, |item| item.node.span)
     }
@@ -99,7 +99,7 @@ impl Reader<'_> {
                 Some(index) => {
                     let key = &def.keys[index];
                     let value = match key.kind {
-                        // The value is a table. Other code reads the table.
+                        // The value is a table, which other code reads.
                         KeyKind::Plain(_) if key.table.is_some() && item.node.table().is_some() => {
                             None
                         }
@@ -119,8 +119,9 @@ impl Reader<'_> {
         fields
     }
 
-    /// Reports a value that the simulator does not support. Values that the kernel engine does not
-    /// support are found later, in the finished plan, because flows may override keys of `[tcp]`.
+    /// Reports a value that the simulator does not support. A later check of the finished plan
+    /// finds values that the kernel engine does not support, because flows may override keys of
+    /// `[tcp]`.
     fn not_simulated(&mut self, key: &Key, value: &Value, span: Span) {
         if self.engine == EngineKind::Sim
             && let Some(refusal) = key.refuses(EngineKind::Sim, "", value)

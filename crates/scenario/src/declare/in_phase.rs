@@ -1,6 +1,6 @@
-//! Warns if flows may stay in phase at a queue. In this case, their packets always arrive at the
-//! same time offset from the packets that leave the queue. A scenario gets at most one such
-//! warning, however many sweep points it has.
+//! Warns if flows may stay in phase at a queue. Flows are in phase if their packets always arrive
+//! at the same time offset from the packets that leave the queue. A scenario gets at most one such
+//! warning, even if it has many sweep points.
 
 use tailback_engine::units::Time;
 
@@ -9,10 +9,10 @@ use crate::read::{Problem, Span};
 /// A queue at which flows may stay in phase, and the jitter to suggest.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InPhase {
-    /// Position in the file of the first such queue.
+    /// Position in the file of the first queue at which flows may stay in phase.
     pub queue: Span,
-    /// The suggested host jitter. `None` if no link has a rate, because the jitter cannot be
-    /// computed then.
+    /// The suggested host jitter. `None` if no link has a rate, because without a rate the jitter
+    /// cannot be computed.
     pub jitter: Option<Time>,
 }
 
@@ -26,7 +26,7 @@ impl InPhase {
         }
     }
 
-    /// Returns the warning about this queue.
+    /// Returns the warning that flows may stay in phase at the queue.
     pub fn problem(self) -> Problem {
         let jitter = self.jitter.unwrap_or(Time::from_us(100));
         Problem::new(

@@ -32,12 +32,12 @@ keys! {
     }
 }
 
-/// The metric that divides a flow's throughput by its throughput at another sweep point, where the
-/// flow uses the standard response to marks.
+/// A flow's throughput, divided by the flow's throughput with the standard response to marks. The
+/// divisor comes from another sweep point.
 pub(crate) const GAIN: &str = "throughput_gain";
 
 /// Metrics that `python/tailback/metrics` computes, each with its scope and the parts of a summary
-/// that have it.
+/// that contain it.
 const COMPUTED: [(&str, On, &[&str]); 6] = [
     (GAIN, On::Flow, &["flow"]),
     ("requests_completion_s", On::Flow, &["traffic"]),
@@ -47,8 +47,8 @@ const COMPUTED: [(&str, On, &[&str]); 6] = [
     ("class_window_ratio", On::Run, &["run"]),
 ];
 
-/// Metrics of the requests in each size bin: the field of the summary, and the statistic with which
-/// the metric's path ends.
+/// Metrics of the requests in each size bin. Each entry is the field of the summary, and the
+/// statistic at the end of the metric's path.
 const OF_BINS: [(&str, &str); 7] = [
     ("completion_s", ""),
     ("normalised", ""),
@@ -62,7 +62,8 @@ const OF_BINS: [(&str, &str); 7] = [
 /// Prefix of the metrics that compare a run with a run without a competitor.
 pub(crate) const HARM: &str = "harm.";
 
-/// Metrics of harm, each with the metric that a competitor makes worse.
+/// Metrics of harm. Each entry is the name of a metric of harm, and the metric that a competitor
+/// makes worse.
 const OF_HARM: [(&str, &str); 11] = [
     ("throughput", "throughput_mbit"),
     ("completion", "completion_s"),
@@ -82,11 +83,11 @@ const OF_HARM: [(&str, &str); 11] = [
 pub struct MetricName {
     /// Scope of the metric.
     pub on: On,
-    /// Path of the metric in a summary, e.g. `rtt_ms.p99`.
+    /// Path of the metric in a summary, such as `rtt_ms.p99`.
     pub path: String,
-    /// Name of the metric in tables, e.g. `rtt_p99_ms`.
+    /// Name of the metric in tables, such as `rtt_p99_ms`.
     pub name: String,
-    /// Parts of a summary that have the metric, e.g. `flow` and `program`.
+    /// Parts of a summary that contain the metric, such as `flow` and `program`.
     pub parts: Vec<&'static str>,
 }
 

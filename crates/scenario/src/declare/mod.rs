@@ -1,7 +1,7 @@
-//! Declares what a scenario file may contain, and reads it from the parsed tree. Keys of tables are
-//! declared with the plan ([`tailback_engine::keys`]), and options with the entries of the engine's
-//! registries. This folder has a file for each kind of value. The file contains the description,
-//! the schema and the reader of the value.
+//! Declares what a scenario file may contain, and reads these contents from the parsed tree. Keys
+//! of tables are declared with the plan ([`tailback_engine::keys`]), and options with the entries
+//! of the engine's registries. This folder has a file for each kind of value. Each file contains
+//! the description, the schema and the reader of its kind of value.
 
 mod burst;
 mod choice;
@@ -39,6 +39,6 @@ pub(crate) use registries::entries;
 pub use schema::json_schema;
 pub(crate) use trace::Traces;
 
-/// The longest time in a scenario, about twelve days. Sums of a few such times fit easily in 64
-/// bits of nanoseconds.
+/// The longest time in a scenario, about twelve days. In nanoseconds, the sum of a few such times
+/// fits in 64 bits.
 pub(crate) const MAX_TIME: Time = Time::from_secs(1_000_000);

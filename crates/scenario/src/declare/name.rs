@@ -3,7 +3,7 @@
 use super::reader::Reader;
 use crate::read::{Problem, Span, shorten};
 
-/// Returns whether a text is a valid name of at most this many characters.
+/// Returns whether a text is a valid name with at most the given number of characters.
 pub(crate) fn is_name(text: &str, most: usize) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+');
     !text.is_empty() && text.chars().count() <= most && text.chars().all(fits)

@@ -13,11 +13,12 @@ use super::registries::entries;
 /// A key of a scenario file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPath {
-    /// The path, such as `flows.NAME.tcp.mss`, in which NAME is a name that the scenario chooses.
+    /// The path, such as `flows.NAME.tcp.mss`, where NAME is a name that the scenario chooses.
     pub path: String,
     /// The registry entry to which the key belongs as an option. `None` for all other keys.
     pub entry: Option<&'static str>,
-    /// The type of its values: time, rate, size, count, number, choice, bool, text, list or table.
+    /// The type of the key's values: time, rate, size, count, number, choice, bool, text, list or
+    /// table.
     pub kind: &'static str,
     /// The words that a key of the type choice accepts.
     pub words: Vec<&'static str>,
@@ -64,7 +65,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
         }
         match key.kind {
             KeyKind::Table(inner) => table(inner, &format!("{path}."), found),
-            // Items of this list do not have names, so a path selects an item by its index.
+            // If the items of a list do not have names, a path selects an item by its index.
             KeyKind::List(inner) if !named(inner) => {
                 table(inner, &format!("{path}[0]."), found);
             }
@@ -73,8 +74,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
             }
             // Assertions do not have names, so a path selects an assertion by its index.
             KeyKind::Asserts => table(&Assert::TABLE, &format!("{path}[0]."), found),
-            // The keys of `[sweep]` and of `set` are themselves paths of other keys, so do not list
-            // them.
+            // The keys of `[sweep]` and of `set` are paths of other keys, so do not list them here.
             KeyKind::Sweep | KeyKind::Changes => {}
             KeyKind::Entry(registry) => {
                 let all = entries(registry);
@@ -120,7 +120,7 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
     }
 }
 
-/// Returns whether the items of a list have names. Paths then select items by name.
+/// Returns whether the items of a list have names. If they have names, paths select items by name.
 fn named(item: &TableDef) -> bool {
     item.keys
         .iter()
@@ -157,7 +157,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of the values. If the values are words, also returns the permitted words.
+/// Returns the type of the values. For values that are words, also returns the permitted words.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

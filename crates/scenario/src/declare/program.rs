@@ -19,13 +19,13 @@ pub(super) const READY: &str =
 pub(super) const DATE: &str =
     "a date such as \"2026-12-01\" or \"2026-12-01T12:00:00\", from 1990 to 2099";
 
-/// The longest text of a program's words and variables, in bytes.
+/// Maximum length of each command word and environment variable of a program, in bytes.
 const MAX_TEXT: usize = 16 << 10;
 
 const MAX_WORDS: usize = 1000;
 
 impl Reader<'_> {
-    /// Reads the words of a command, and the position of each word.
+    /// Reads the words of a command. Returns each word with its position.
     pub fn words<'n>(&mut self, item: &'n Item) -> Option<Vec<(&'n str, &'n Node)>> {
         let list = item.node.array().unwrap_or_default();
         if item.node.array().is_none() || list.len() > MAX_WORDS {
@@ -210,7 +210,7 @@ fn seconds_of(text: &str) -> Option<u64> {
 }
 
 fn leap(year: u64) -> bool {
-    // This simple rule for leap years is correct from 1990 to 2099.
+    // Every fourth year is a leap year. This simple rule is correct from 1990 to 2099.
     year.is_multiple_of(4)
 }
 

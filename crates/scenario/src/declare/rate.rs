@@ -45,8 +45,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the conditions if a link's rate is a trace of conditions. `rate` is the key that
-    /// names the trace.
+    /// Returns the path conditions over time, if the key `rate` of a link names a trace of
+    /// conditions.
     pub fn conditions(&mut self, rate: &Item) -> Option<Arc<Conditions>> {
         let file = rate.node.table()?.item("trace")?.node.string()?;
         match self.traces.get(file, self.load) {

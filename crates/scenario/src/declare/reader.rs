@@ -1,5 +1,5 @@
-//! Reads the values of a scenario. Collects errors and continues with defaults, so that one pass
-//! finds all errors.
+//! Reads the values of a scenario. After an error, the reader continues with a default, so that one
+//! pass finds all errors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use crate::request::{FileLoader, Loader, Request};
 pub(crate) enum Bdp {
     /// Size in bytes.
     Known(f64),
-    /// Unknown, because the rate or the round-trip time has an error. The error is already
+    /// Unknown, because the rate or the round-trip time has an error, which has already been
     /// reported.
     Unknown,
     /// Undefined, because the key does not belong to a link.
@@ -30,11 +30,11 @@ pub(crate) struct Reader<'a> {
     pub problems: Vec<Problem>,
     /// Warnings about values that are allowed but unusual.
     pub warnings: Vec<Problem>,
-    /// A queue at which flows may stay in phase, if a sweep point read so far has one. The whole
-    /// scenario gets one warning.
+    /// A queue at which flows may stay in phase, if the reader has found such a queue at any sweep
+    /// point. The whole scenario gets only one warning about such queues.
     pub in_phase: Option<InPhase>,
-    /// Positions of swept values. If the value at such a position is a number, the number is
-    /// stored, because the labels of sweep points need it.
+    /// Positions of swept values. If a swept value is a number, the reader stores the number,
+    /// because the labels of sweep points contain it.
     pub watched: HashSet<Span>,
     /// The numbers at the positions in `watched`, in base units.
     pub resolved: HashMap<Span, Value>,
@@ -102,7 +102,8 @@ impl Reader<'_> {
     /// lists the tables that accept this key.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
-        // If the key is another word for a key of this table, the advice is to write that key.
+        // If the unknown key is another word for a key of this table, the advice is to write the
+        // name of the table's key.
         if synonyms::meant(&item.key).all(|meant| def.key(meant).is_none()) {
             problem.help = elsewhere::set_buffer(&item.key, def)
                 .or_else(|| elsewhere::move_to(&item.key, def))
@@ -122,7 +123,7 @@ impl Reader<'_> {
         text
     }
 
-    /// Stores a number if a sweep inserted it.
+    /// Stores a number if a sweep inserted this number.
     pub(super) fn note(&mut self, span: Span, value: &Value) {
         if self.watched.contains(&span) && value.number().is_some() {
             self.resolved.insert(span, value.clone());

@@ -8,7 +8,7 @@ use tailback_engine::plan::Schedule;
 use super::reader::Reader;
 use crate::read::{Item, Problem, Span, Toml};
 
-/// The largest number of marks, and of drops, in a schedule.
+/// The largest number of marks in a schedule, and also the largest number of drops.
 const MAX_SCHEDULE: usize = 100_000;
 
 /// Describes a schedule, for error messages.

@@ -1,6 +1,6 @@
 //! Generates the JSON Schema (draft 2020-12) of scenario files from the declarations of keys and
-//! registries. Editors use this schema. Only [`crate::load()`] checks rules about the whole file
-//! (names, sums, paths of a sweep).
+//! registries. Editors use this schema. The schema does not contain rules about the whole file
+//! (names, sums, paths of a sweep). [`crate::load()`] checks these rules.
 
 use std::collections::BTreeSet;
 
@@ -49,8 +49,8 @@ fn table(def: &'static TableDef, options: &[Opt]) -> Json {
     schema
 }
 
-/// Matches a metric with a scope (`link.`), a metric with the name of a link or flow (`@name`), or
-/// a number from a program's files.
+/// Pattern that matches a metric with a scope (`link.`), a metric with the name of a link or flow
+/// (`@name`), or a number from a program's files.
 const QUALIFIED: &str = "^(flow|link|class|run|results)\\.|@|^results_";
 
 fn key_schema(key: &Key) -> Json {
@@ -137,7 +137,8 @@ fn list_item(def: &'static TableDef) -> Json {
     };
     let mut all = entries(registry);
     if registry == Registry::Programs {
-        // Add the transport stacks that the kernel engine does not also offer as kinds of programs.
+        // Add the transport stacks that are not already in the list as kinds of programs for the
+        // kernel engine.
         let stacks = entries(Registry::Stacks).into_iter();
         let known: Vec<&str> = all.iter().map(|entry| entry.name).collect();
         all.extend(stacks.filter(|stack| !known.contains(&stack.name)));
@@ -165,7 +166,7 @@ fn list_item(def: &'static TableDef) -> Json {
             shape
         })
         .collect();
-    // If `kind` is optional, add a variant without it.
+    // If the key `kind` is optional, add a variant without this key.
     let mut shapes = shapes;
     if def.keys.iter().all(|key| !key.required) {
         let mut plain = table(def, &[]);
@@ -177,7 +178,8 @@ fn list_item(def: &'static TableDef) -> Json {
     json!({ "anyOf": shapes })
 }
 
-/// Returns the schema of `[sweep]`. It does not check the keys, which are paths.
+/// Returns the schema of `[sweep]`. The schema does not check the keys of `[sweep]`, because these
+/// keys are paths.
 fn sweep() -> Json {
     let values = json!({
         "type": ["array", "object"],

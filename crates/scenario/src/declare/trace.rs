@@ -40,13 +40,13 @@ impl Traced {
 
 struct Trace {
     traced: Traced,
-    /// SHA-256 of the opportunities. Conditions of a link are part of the plan, so they need no
-    /// hash here.
+    /// SHA-256 of the opportunities. Conditions of a link need no hash, because they are part of
+    /// the plan.
     hash: String,
 }
 
-/// Traces by their names in the file. An error in a trace is stored, and is reported at every key
-/// that refers to the trace.
+/// Traces by their names in the file. If a trace has an error, the map stores the error. The reader
+/// reports this error at every key that refers to the trace.
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,
@@ -67,7 +67,7 @@ impl Traces {
         }
     }
 
-    /// Returns the text of a file with a list of values. The first call reads it.
+    /// Returns the text of a file with a list of values. The first call for a name reads the file.
     pub fn list(&mut self, file: &str, load: &Loader<'_>) -> Result<Arc<str>, String> {
         if !self.lists.contains_key(file) {
             let text = load(file).map(Arc::from);
@@ -88,7 +88,8 @@ impl Traces {
         names
     }
 
-    /// Returns the hash of a trace that [`Traces::get`] has returned.
+    /// Returns the hash of a trace. Call this function only for a trace that [`Traces::get`] has
+    /// returned.
     pub fn hash(&self, times: &Arc<[Time]>) -> String {
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| match &trace.traced {
@@ -115,7 +116,7 @@ impl Traces {
             let hash = String::new();
             return Ok(Trace { traced, hash });
         };
-        // If a trace of another name has the same content, share this content.
+        // If a trace with another name has the same content, share the memory of this content.
         let hash = hash(times);
         let mut known = self.traces.values().flatten();
         let known = known.find(|trace| trace.hash == hash);

@@ -49,8 +49,8 @@ pub(super) fn expectation(kind: Kind) -> String {
     }
 }
 
-/// Describes the values of this kind that are permitted. Used for a value whose only error is that
-/// it is 0 or negative.
+/// Describes the permitted values of a kind. Error messages use this description if the only error
+/// of a value is that it is 0 or negative.
 fn positive(kind: Kind) -> Option<String> {
     match kind {
         Kind::Time { min } if min > Time::ZERO => Some(format!("a time of at least {min}")),
@@ -68,7 +68,7 @@ impl Reader<'_> {
         let value = match (kind, &node.value) {
             (Kind::List(inner), Toml::Array(list)) if has_valid_length(list) => {
                 let values = list.iter().map(|node| self.plain(name, *inner, node, bdp));
-                // Read all values before returning, so that every error is reported.
+                // Read all values before returning, so that the reader reports every error.
                 let values: Vec<Option<Value>> = values.collect();
                 return values.into_iter().collect::<Option<_>>().map(Value::List);
             }
@@ -231,7 +231,7 @@ impl Reader<'_> {
                     Some(rest) if parse_word(kind, rest).is_ok() => {
                         positive(kind).unwrap_or(expected)
                     }
-                    // If the nanoseconds do not fit into 64 bits, the time also exceeds the allowed
+                    // A time whose nanoseconds do not fit into 64 bits also exceeds the allowed
                     // range.
                     _ if expected == "a time below 146 years" => {
                         format!("a time of at most {MAX_TIME}")
@@ -258,7 +258,7 @@ impl Reader<'_> {
 
 const MAX_LIST: usize = 100_000;
 
-/// The advice that an error about a file with a list gives.
+/// The advice in an error about a file with a list of values.
 const CORRECT: &str = "correct the file, or name another";
 
 /// Returns whether the number of values in a list is allowed.

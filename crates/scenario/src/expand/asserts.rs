@@ -1,6 +1,6 @@
 //! Reads `[[assert]]`. Checks that the metrics exist, and that every sweep point has the flows,
-//! links and classes that the assertions name. `tailback.metrics.assertions` evaluates the
-//! assertions after the run.
+//! links and classes that the assertions name. After the run, `tailback.metrics.assertions`
+//! evaluates the assertions.
 
 use tailback_engine::keys::KeyKind;
 

@@ -6,8 +6,8 @@ use super::grid::Run;
 use super::sweep::Sweep;
 use crate::scenario::{Axis, Param};
 
-/// If the values of a key have several units, replaces the numbers by texts with units. Otherwise
-/// 20000 packets and 20000 bytes would have the same label.
+/// If the values of a key have several units, replaces the numbers with texts that contain the
+/// units. Without units, 20000 packets and 20000 bytes would have the same label.
 pub(super) fn name_mixed_units(runs: &mut [Run]) {
     let keys = runs.first().map_or(0, |run| run.swept.len());
     for key in 0..keys {

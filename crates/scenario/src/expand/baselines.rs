@@ -1,6 +1,6 @@
-//! Finds the baseline of each run, from which the run's gain is computed. The baseline is the sweep
-//! point at which congestion controls respond to marks in the standard way, and everything else is
-//! equal. ABE (RFC 8511) is an example of a response that is not standard.
+//! Finds the baseline of each run, from which the run's gain is computed. At the baseline, all
+//! congestion controls respond to marks in the standard way, and all other settings are the same as
+//! in the run. ABE (RFC 8511) is an example of a response that is not standard.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ use super::grid::Run;
 use crate::canonical::canonical;
 use crate::declare::Traces;
 
-/// What an error says is expected, if an assertion needs a gain but the sweep has no baseline.
+/// The expected value in the error message about an assertion that needs a gain in a sweep without
+/// a baseline.
 pub(crate) const BASELINE: &str =
     "a sweep over beta_ecn whose values include beta, which is the standard backoff";
 
@@ -51,7 +52,7 @@ fn standard(plan: &Plan) -> Plan {
 }
 
 /// Returns the index of each run's baseline. An item is `None` if the run needs no baseline, or if
-/// the sweep has no baseline for it.
+/// the sweep does not contain the run's baseline.
 pub(crate) fn baselines(runs: &[Run], traces: &Traces) -> Vec<Option<usize>> {
     let departs: Vec<bool> = runs.iter().map(|run| departs(&run.plan)).collect();
     if !departs.contains(&true) {

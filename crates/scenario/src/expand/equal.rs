@@ -1,5 +1,5 @@
-//! Finds points of a sweep that describe the same run. Such points are errors, because their run
-//! would be counted twice.
+//! Finds points of a sweep that describe the same run. Such sweep points are errors, because
+//! tailback would count their run twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::grid::Run;
 use super::sweep::{Dimension, Sweep};
 use crate::read::{Node, Problem};
 
-/// Reports each pair of swept values that gives equal sweep points. The report names the positions
-/// of both values.
+/// Reports each pair of swept values that leads to equal sweep points. The error names the
+/// positions of both values.
 pub(super) fn problems(sweep: &Sweep, runs: &[Run], canonical: &[Arc<str>]) -> Vec<Problem> {
     let mut first_with: HashMap<(&str, u64, Option<&str>), &Run> = HashMap::new();
     let mut pairs: BTreeSet<(usize, usize, usize)> = BTreeSet::new();

@@ -1,8 +1,9 @@
 //! Reads the changes during a run (`[[events]]`), and rejects changes of values that must stay
 //! constant.
 //!
-//! An option of a queue or impairment is changed in a copy of the file. The copy is then read like
-//! the file itself. So the rules for initial values also apply to the new value.
+//! To change an option of a queue or impairment, this module changes a copy of the file, and then
+//! reads the copy like the file itself. The rules for initial values therefore also apply to the
+//! new value.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +22,8 @@ use crate::read::{Item, Node, Path, Problem, Span, Toml, listed, shorten};
 /// The largest number of events.
 const MOST: usize = 1_000;
 
-/// The keys of a link that may change. The first three keys have plain values, and the other keys
-/// have options.
+/// The keys of a link that events may change. The first three keys have plain values, and the other
+/// keys have options.
 const KEYS: [&str; 8] = [
     "rate",
     "delay",
@@ -37,7 +38,7 @@ const KEYS: [&str; 8] = [
 /// A value that an event sets.
 struct Set {
     path: Path,
-    /// The path as written in the file.
+    /// The path of the value, as the user wrote it in the file.
     text: String,
     span: Span,
     node: Node,
@@ -108,7 +109,7 @@ pub(super) fn read(
     if !sound {
         return;
     }
-    // The sort is stable, so events at the same time have the order of the file.
+    // The sort is stable, so events at the same time keep their order in the file.
     timed.sort_by_key(|(at, ..)| *at);
     let mut events = Vec::new();
     for (at, number, fields) in timed {
@@ -133,7 +134,7 @@ fn without_events(tree: &Node) -> Node {
     tree
 }
 
-/// Returns when each flow, and then each source, runs.
+/// Returns the running time of each flow, followed by the running time of each source.
 fn runs(plan: &Plan) -> Vec<Runs> {
     let flows = plan.each_flow().map(|flow| (flow.of.start, flow.of.stop));
     let sources = plan.each_source();
@@ -159,13 +160,13 @@ fn owners(plan: &Plan) -> BTreeMap<String, Vec<u32>> {
     owners
 }
 
-/// The scenario after the events so far.
+/// The state of the scenario after the events that have been read so far.
 struct Changed {
-    /// The file with the new options of queues and impairments. It has the initial rates, so that
-    /// sizes in bdp keep their meaning.
+    /// The file with the new options of queues and impairments. The file keeps the initial rates,
+    /// so that sizes in the unit bdp do not change.
     tree: Node,
     links: Vec<LinkPlan>,
-    /// When each flow, and then each source, runs.
+    /// The running time of each flow, followed by the running time of each source.
     runs: Vec<Runs>,
     owners: BTreeMap<String, Vec<u32>>,
 }
@@ -352,8 +353,8 @@ impl Changed {
         let warnings = reader.warnings.len();
         let in_phase = reader.in_phase;
         let (plan, ..) = read_plan(&tree, reader);
-        // The file is read a second time here. Remove the warnings, because the user has already
-        // seen them.
+        // This function reads the file a second time. Remove the new warnings, because the user has
+        // already seen them.
         reader.warnings.truncate(warnings);
         reader.in_phase = in_phase;
         if reader.problems.len() > before {
@@ -394,7 +395,7 @@ impl Changed {
             }
             (old.queue, old.impairments) = (new.queue.clone(), new.impairments.clone());
         }
-        // Do not keep rejected values, because each later event would report the same error again.
+        // Do not store rejected values, because each later event would report the same error again.
         if reader.problems.len() == before {
             (self.tree, self.links) = (tree, links);
         }
@@ -536,7 +537,7 @@ fn differ(
 }
 
 /// Returns the position of the value that sets an option of a link. If the option follows from
-/// another value, returns the position of that value.
+/// another value, returns the position of the other value.
 fn span_of(link: usize, option: &str, sets: &[Set]) -> Span {
     let mut of_link = sets.iter().filter(|set| set.links.contains(&link));
     let named = |set: &&Set| set.below.iter().any(|step| step == option);

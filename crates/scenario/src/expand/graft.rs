@@ -8,8 +8,8 @@ use crate::declare::entries;
 use crate::plan::{LISTS, names};
 use crate::read::{Node, Path, Problem, Span, Step, Table, Toml, listed, shorten};
 
-/// Replaces names of flows and sources in a path by their indices. If the file has a key
-/// `sweep."a.b"`, the path `sweep.a.b` refers to it.
+/// Replaces names of flows and sources in a path with their indices. If the file has a key
+/// `sweep."a.b"`, the path `sweep.a.b` refers to this key.
 pub(super) fn resolve(root: &Node, path: &Path) -> Path {
     let mut path = path.clone();
     let Some((Step::Key(first), _)) = path.0.first().cloned() else {
@@ -58,7 +58,7 @@ fn index_of(root: &Node, list: &str, name: &str) -> Option<usize> {
 }
 
 /// Inserts `value` at `path` into a copy of the tree. Then inserts the values of `inside`, whose
-/// paths lead into `value`. Returns the resulting value at `path`.
+/// paths begin with `path`. Returns the resulting value at `path`.
 pub(super) fn grafted<'n>(
     root: &Node,
     path: &Path,
@@ -158,7 +158,7 @@ pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Pro
     Ok(())
 }
 
-/// Returns the table that replaces an entry's plain name, so that options can be added to it.
+/// Returns a table that replaces an entry's plain name. Options can be added to this table.
 fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     let name = Node {
         span,
@@ -169,10 +169,10 @@ fn named_table(registry: Registry, name: &str, span: Span) -> Table {
     table
 }
 
-/// Returns the table to create for a missing key of the path.
+/// Returns a new table for a missing key of a path.
 fn created(key: &str, span: Span, reached: Reached, next: Reached) -> Table {
-    // The next key of the path is an option of the default algorithm, so write this algorithm's
-    // name.
+    // The next key of the path is an option of the default algorithm, so add the name of this
+    // algorithm to the table.
     if let (Reached::Table(def), Reached::Choice(registry)) = (reached, next)
         && let Some(name) = def.key(key).and_then(|key| key.default)
     {
@@ -198,8 +198,8 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // The key that the user wrote is declared, but is not allowed in this scenario. So do not
-    // suggest this key.
+    // The user wrote a key that exists, but that this scenario does not permit, so do not suggest
+    // this key.
     valid.retain(|name| name != key);
     valid.sort();
     valid.dedup();
@@ -230,13 +230,13 @@ pub(super) fn written(steps: &[(Step, Span)]) -> String {
     text
 }
 
-/// The kind of place to which a path leads, according to the declarations of keys.
+/// The kind of value to which a path leads, according to the declarations of keys.
 #[derive(Clone, Copy)]
 enum Reached {
     Table(&'static TableDef),
     Map(&'static TableDef),
     List(&'static TableDef),
-    /// A registry entry, as a name or a table.
+    /// A registry entry, written as a name or a table.
     Choice(Registry),
     /// A table of options, such as `classic` of `wred`.
     Options(&'static [Opt]),
@@ -246,7 +246,7 @@ enum Reached {
 }
 
 impl Reached {
-    /// Returns the kind of place to which the path leads after one more step.
+    /// Returns the kind of value to which the path leads after one more step.
     fn below(self, step: &Step, node: &Node) -> Reached {
         if let (Step::Key(key), Some(table)) = (step, node.table())
             && let Some(inner) = self.options(key, table)
@@ -272,7 +272,7 @@ impl Reached {
         }
     }
 
-    /// Returns the options in `key`, if it is a table of options in `table`.
+    /// Returns the options in `key`, if this key of `table` is a table of options.
     fn options(self, key: &str, table: &Table) -> Option<&'static [Opt]> {
         let of_entry = |registry: Registry| {
             let name = table.get(registry.name_key()).and_then(Node::string)?;
@@ -292,7 +292,7 @@ impl Reached {
         }
     }
 
-    /// Returns the keys that may be created in a table that does not have them.
+    /// Returns the keys that may be created in a table if they are missing.
     fn creatable(self) -> Box<dyn Iterator<Item = &'static str>> {
         match self {
             Reached::Table(def) => Box::new(

@@ -31,10 +31,10 @@ pub(super) struct Run {
     pub seed: u64,
 }
 
-/// Returns every combination of swept values. First reads each value once, together with the first
-/// values of the other axes. This finds all wrong values after few combinations. The other
-/// combinations are read only if no value is wrong, and if `[sweep]` itself has no errors
-/// (`sound`).
+/// Returns every combination of swept values. This function first reads each value once, together
+/// with the first values of the other axes. It therefore finds all wrong values after few
+/// combinations. The other combinations are read only if no value is wrong, and if `[sweep]` itself
+/// has no errors (`sound`).
 pub(super) fn runs(
     root: &Node,
     sweep: &Sweep,
@@ -58,8 +58,8 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // If `count` is swept, other combinations may have fewer flows than the first, but rarely fewer
-    // than a quarter.
+    // If `count` is swept, other combinations may have fewer flows than the first combination. They
+    // rarely have fewer than a quarter of its flows.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;
@@ -106,7 +106,7 @@ pub(super) fn runs(
             reader.problem(too_many);
             return runs;
         }
-        // Increment the indices like the digits of a number. The last key varies fastest.
+        // Increment the indices like the digits of a number, so that the last key varies fastest.
         let Some(digit) = (0..at.len())
             .rev()
             .find(|i| at[*i] + 1 < sweep.dimensions[*i].len)
@@ -125,7 +125,7 @@ pub(super) fn runs(
     }
 }
 
-/// Estimates how many values the file has for one combination.
+/// Estimates how many values the file contains for one combination of swept values.
 fn values(root: &Node, sweep: &Sweep) -> u64 {
     let keys = sweep.dimensions.iter().flat_map(|d| &d.keys);
     // Add the length of each swept key's path, because every combination also contains a copy of
@@ -188,7 +188,8 @@ fn run(
 }
 
 /// Reports the settings that an engine does not support, with their positions in the file. Reports
-/// nothing if there are other errors, because the plan then has defaults in place of wrong values.
+/// nothing if there are other errors, because after an error, the plan contains defaults in place
+/// of wrong values.
 fn refused(
     refusals: Vec<Refusal>,
     origins: &Origins,

@@ -54,8 +54,8 @@ pub(crate) fn expand(
     let mut sweep = sweep::read(&root, &mut problems);
     let written = root.table().and_then(|table| table.get("sweep"));
     let written = written.map_or_else(|| Ok("{}".to_owned()), serde_json::to_string);
-    // The tree is copied for each sweep point. So first remove `[sweep]`, because it may have long
-    // lists.
+    // Remove `[sweep]`, because it may contain long lists, and the tree is copied for each sweep
+    // point.
     if let Toml::Table(table) = &mut root.value {
         table.0.retain(|item| item.key != "sweep");
     }
@@ -114,7 +114,7 @@ pub(crate) fn expand(
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,
             files: reader.traces.names(),
-            // Text and numbers can always be written as JSON.
+            // Ignore the error, because text and numbers can always be written as JSON.
             sweep: written.unwrap_or_default(),
             replaced,
         }),
@@ -145,7 +145,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // `--set` gives this key a single value.
+            // `--set` sets this key to a single value.
             if let Some(set) = sets.iter().rposition(|set| key.path.same(&set.path)) {
                 replaced.push(ReplacedSweep {
                     set,
@@ -246,8 +246,8 @@ fn overrides(
     sets
 }
 
-/// If the key is a text, returns the value as the user wrote it. Otherwise kernel 5.10 would become
-/// the number 5.1.
+/// If the key is a text, returns the value as the user wrote it. Without this rule, kernel 5.10
+/// would become the number 5.1.
 fn as_text(path: &Path, node: Node, written: &str) -> Node {
     let key = match path.0.as_slice() {
         [(Step::Key(key), _)] => Plan::TABLE.key(key),

@@ -1,5 +1,5 @@
-//! Inserts the keys of a built-in network path (`[path] profile`) that the scenario does not set
-//! itself.
+//! Inserts the keys of a built-in network path (`[path] profile`) unless the scenario sets these
+//! keys itself.
 
 use tailback_engine::profiles;
 use tailback_engine::registry::{Kind, Value};
@@ -23,12 +23,12 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
     let kind = Kind::Word(profiles::NAMES);
     let name = match reader.plain("profile", kind, &named.node, Bdp::Nowhere) {
         Some(Value::Word(name)) => name,
-        // If the name is unknown, insert the keys of the first built-in path. Otherwise required
-        // keys would also be reported as missing.
+        // If the name is unknown, insert the keys of the first built-in path. Without these keys,
+        // the reader would also report required keys as missing.
         _ => profiles::NAMES[0],
     };
     // A sweep finds its values by their positions. If the path's name is swept, the inserted keys
-    // must not have the same position as the name. So let their position end one byte earlier.
+    // must not have the same position as the name. Their position therefore ends one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {

@@ -1,5 +1,5 @@
 //! Resolves the subject of an assertion: a metric, and the flow, link or class that it measures.
-//! Accepts all names of a metric.
+//! This module accepts all names of a metric.
 
 use std::collections::BTreeSet;
 
@@ -45,8 +45,8 @@ impl Subject {
         On::ALL.into_iter().filter(|on| self.of(*on).is_some())
     }
 
-    /// Checks that the flow, link and class exist at every sweep point. A program or source is
-    /// treated as a flow.
+    /// Checks that the flow, link and class exist at every sweep point. In this check, a program or
+    /// source counts as a flow.
     pub fn check(&self, reader: &mut Reader<'_>, fields: &Fields<'_>, runs: &[Run]) {
         for run in runs {
             let mut missing = |on: On| {
@@ -221,7 +221,7 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
 }
 
 /// Finds a metric by its path or name, with or without a scope (`flow.`, `link.`, `class.` or
-/// `run.`). Returns the metric's path, its possible scopes, and the parts of a summary that have
+/// `run.`). Returns the metric's path, its possible scopes, and the parts of a summary that contain
 /// the metric.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
@@ -354,7 +354,7 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
 }
 
 /// Returns whether the sender with this name is a flow, a program or a source. Uses the first sweep
-/// point that has such a sender.
+/// point that contains a sender with this name.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders
@@ -375,7 +375,7 @@ fn senders(plan: &Plan) -> impl Iterator<Item = (&'static str, (&str, u64))> {
     flows.chain(programs).chain(sources)
 }
 
-/// Returns whether this is the name of a sender, or the name of one of the sender's copies.
+/// Returns whether `name` is the name of a sender or of one of the sender's copies.
 fn includes((own, count): (&str, u64), name: &str) -> bool {
     let Some((all, one)) = name.split_once('/') else {
         return own == name;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::graft::resolve;
 use crate::read::{Item, Node, Path, Problem, Span, Step, Toml, shorten};
 
-/// The largest number of sweep points times seeds.
+/// The largest product of the number of sweep points and the number of seeds.
 pub(super) const MAX_POINTS: u64 = 100_000;
 
 const MAX_KEYS: usize = 100;
@@ -14,13 +14,13 @@ const MAX_KEYS: usize = 100;
 #[derive(Debug)]
 pub(super) struct Dimension {
     pub keys: Vec<SweptKey>,
-    /// Number of values of each key.
+    /// Number of values of each key on the axis.
     pub len: usize,
 }
 
 #[derive(Debug)]
 pub(super) struct SweptKey {
-    /// The path as written in the file.
+    /// The path of the key, as the user wrote it in the file.
     pub text: String,
     pub path: Path,
     pub values: Vec<Node>,
@@ -48,7 +48,7 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    /// Returns the number of sweep points times seeds.
+    /// Returns the number of sweep points, multiplied by the number of seeds.
     pub fn points(&self) -> u64 {
         self.dimensions
             .iter()
@@ -214,8 +214,8 @@ fn read_zips(item: &Item, sweep: &mut Sweep, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Reports a key that is swept twice, or that is inside another swept key. Only one of the two
-/// values could apply.
+/// Reports a key that is swept twice, or that is inside another swept key. In both cases, only one
+/// of the two values could apply.
 fn check_twice(root: &Node, sweep: &Sweep, problems: &mut Vec<Problem>) {
     let keys: Vec<(Path, &SweptKey)> = sweep
         .dimensions
@@ -268,15 +268,14 @@ pub(super) fn labels(values: &[Node]) -> Vec<String> {
         .zip(shown)
         .map(|((node, short), shown)| match short {
             Some(name) if times[name.as_str()] == 1 => name.clone(),
-            // If one of these values is only a name, without a table, it keeps the name as its
-            // label.
+            // If one of the values is a name instead of a table, its label is this name.
             Some(name) if node.string().is_some() => name.clone(),
             _ => shown,
         })
         .collect()
 }
 
-/// Formats values as TOML. Shortens the texts, unless two of them would then be equal.
+/// Formats values as TOML. Shortens the texts, unless two shortened texts would be equal.
 fn told_apart(values: &[Node]) -> Vec<String> {
     const SHOWN: usize = 200;
     let cut: Vec<String> = values.iter().map(|node| node.inline(SHOWN)).collect();

@@ -10,9 +10,9 @@ use crate::scenario::Param;
 pub(super) struct Swept {
     pub key: String,
     pub param: Param,
-    /// The path as written in the file.
+    /// The path of the key, as the user wrote it in the file.
     pub label: String,
-    /// The value, if it is a number.
+    /// The swept value, if it is a number.
     pub value: Option<Value>,
 }
 
@@ -43,8 +43,8 @@ pub(super) fn swept(
     all
 }
 
-/// Formats a number as in the file. Adds the unit to a number of packets, because "1000" and
-/// "1000p" may mean the same value, which must have one label.
+/// Formats a number as it is written in the file. Adds the unit to a number of packets, so that
+/// "1000" and "1000p", which may mean the same value, have the same label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {
         (Toml::String(text), _) => text.clone(),

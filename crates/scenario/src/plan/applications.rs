@@ -1,4 +1,4 @@
-//! Reads when a flow's application writes, and how much.
+//! Reads the times at which a flow's application writes, and the amounts of data.
 
 use tailback_engine::plan::{ChunksPlan, FlowPlan};
 

@@ -74,7 +74,7 @@ pub(super) fn flows(
 ) -> Vec<FlowPlan> {
     let mut flows = Vec::new();
     for (index, (node, name)) in nodes.iter().zip(names).enumerate() {
-        // Read the route first, because sizes may be multiples of its bdp.
+        // Read the route first, because sizes may be multiples of the route's bdp.
         let given_route = node.table().and_then(|table| table.item("route"));
         let route = given_route.and_then(|item| route(reader, item, context.links));
         let bdp = context.links.bdp_of(route.as_deref().unwrap_or_default());
@@ -115,8 +115,8 @@ pub(super) fn flows(
     flows
 }
 
-/// Reads the connections of a source whose kind opens connections. `options` are the options of
-/// that kind.
+/// Reads the connections of a source whose kind opens connections. `options` contains the options
+/// of the source's kind.
 fn connections(
     reader: &mut Reader<'_>,
     (fields, table): (&Fields<'_>, &Table),
@@ -231,7 +231,7 @@ pub(super) fn class(
     if !reader.check_class(&name, item.node.span) {
         return None;
     }
-    // An empty route is already reported as an error.
+    // If the route is empty, the reader has already reported an error.
     let link = *route.first()?;
     let first = *context.classes.entry(name.clone()).or_insert(link);
     if first != link {
@@ -273,8 +273,9 @@ pub(super) fn hosts(reader: &mut Reader<'_>, fields: &Fields<'_>) -> Option<[Str
     Some([sender.to_owned(), receiver.to_owned()])
 }
 
-/// Checks that a flow or source starts before the end of the run and before it stops. Warns if a
-/// random start may be too late, or if the flow or source does not run in the measured time.
+/// Checks that a flow or source starts before the end of the run and before its own stop time.
+/// Warns if a random start may be too late, or if the flow or source does not run during the
+/// measured time.
 pub(super) fn times(reader: &mut Reader<'_>, fields: &Fields<'_>, context: &Context<'_>) {
     let start = fields.time("start").unwrap_or_default();
     let stop = fields.time("stop");
@@ -355,7 +356,7 @@ fn warn_of_short(
     reader.warnings.push(problem.expected(expected));
 }
 
-/// Formats a time with three significant digits: 80.2ms.
+/// Formats a time with three significant digits, such as 80.2ms.
 fn about(time: Time) -> String {
     let digits = time.0.checked_ilog10().unwrap_or(0).saturating_sub(2);
     let unit = 10_u64.pow(digits);
@@ -370,7 +371,7 @@ fn about(time: Time) -> String {
 }
 
 /// Returns how long a transfer takes without competitors: the round trips of slow start, and then
-/// the time that the slowest link needs.
+/// the time that the slowest link needs for the data.
 fn alone(flow: &FlowPlan, bytes: Bytes, links: &Links) -> Time {
     let on_route = || {
         let links = flow

@@ -6,7 +6,7 @@ use tailback_engine::plan::{ImpairmentPlan, Windows};
 use crate::declare::{Bdp, Reader, expectation};
 use crate::read::Item;
 
-/// The largest number of impairments of a link. The limit exists because each impairment may
+/// The largest number of impairments of a link. The number is limited because each impairment may
 /// duplicate packets.
 const MAX_IMPAIRMENTS: usize = 8;
 
@@ -59,7 +59,7 @@ pub(super) fn read(reader: &mut Reader<'_>, item: &Item, bdp: Bdp) -> Vec<Impair
     impairments
 }
 
-/// Returns whether the windows of time are in order and do not overlap.
+/// Returns whether the time windows are in order and do not overlap.
 fn ascend(windows: &Windows) -> bool {
     let times = windows.0.iter().flat_map(|(from, to)| [*from, *to]);
     times.is_sorted_by(|a, b| a < b)

@@ -1,4 +1,4 @@
-//! Reads the links, and copies them to the return direction where needed. Also stores which links
+//! Reads the links, and copies links to the return direction where needed. Also records which links
 //! are copies of each other.
 
 use std::collections::{HashMap, HashSet};
@@ -19,7 +19,7 @@ pub(super) struct Links {
     pub twin: HashMap<u32, u32>,
     /// Whether a link was omitted because of an error.
     pub broken: bool,
-    /// Number of links in the forward direction, which come first.
+    /// Number of links in the forward direction. These links come first in the list of links.
     pub forward: usize,
     /// The bandwidth-delay product of each link.
     pub bdp: Vec<Bdp>,

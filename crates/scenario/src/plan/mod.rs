@@ -31,9 +31,9 @@ use crate::read::{Node, Problem};
 use flows::{Budget, Context};
 use links::Links;
 
-/// Returns the plan, the seed of its first run, and the positions of its parts in the file. Adds
-/// errors to the reader. Replaces wrong or missing values by defaults, or omits the part of the
-/// plan.
+/// Returns the plan, the seed of its first run, and the positions of the plan's parts in the file.
+/// Adds errors to the reader. Replaces wrong or missing values with defaults, or omits the part of
+/// the plan that contains them.
 pub(crate) fn plan(root: &Node, reader: &mut Reader<'_>) -> (Plan, u64, Origins) {
     let top = reader.fields(root, &Plan::TABLE, Plan::TABLE.label, Bdp::Nowhere);
     if let Some(item) = top.item("title") {
@@ -179,7 +179,7 @@ fn warn_of_idle_links(
     links::warn_of_idle(reader, links, ways.flatten());
 }
 
-/// Returns the kernel on which the plan runs. Returns `None` if the plan runs on the simulator.
+/// Returns the kernel on which the plan runs. Returns `None` if the plan runs in the simulator.
 fn kernel(reader: &mut Reader<'_>, top: &Fields<'_>) -> Option<String> {
     let item = top.item("kernel")?;
     let name = reader.string(item, "the release of a kernel such as \"6.1\"")?;
@@ -232,7 +232,8 @@ fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, pac
     }
 }
 
-/// Rejects a host jitter of hosts that hold packets. Their waits are the jitter of such hosts.
+/// Rejects a host jitter in combination with hosts that hold packets. For such hosts, the waiting
+/// times already are the jitter.
 fn reject_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, kind: &str) {
     if let Some(item) = top.item("host_jitter") {
         let message = format!("hosts = \"{kind}\" already delays packets at random");

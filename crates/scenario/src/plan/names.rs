@@ -8,7 +8,7 @@ use tailback_engine::keys::KeyKind;
 use crate::declare::{Reader, expectation, is_name};
 use crate::read::{Node, Problem, Span, Table, Toml};
 
-/// Returns the name that the scenario gives to a flow or source, if any. Also returns the default
+/// Returns the name that the scenario sets for a flow or source, if any. Also returns the default
 /// name.
 fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>, &'n str) {
     let table = node.table();
@@ -21,8 +21,8 @@ fn own_names<'n>(node: &'n Node, key: &str, name_key: &str) -> (Option<&'n str>,
     (explicit, default.unwrap_or("flow"))
 }
 
-/// Returns the name that the scenario gives to an entry of programs, if any, and its default name:
-/// its kind, or its program.
+/// Returns the name that the scenario sets for an entry of programs, if any. Also returns the
+/// default name, which is the entry's kind or program.
 fn program_names(node: &Node) -> (Option<&str>, &str) {
     let (explicit, kind) = own_names(node, "kind", "kind");
     let table = node.table();
@@ -56,8 +56,8 @@ pub(crate) fn names([flows, traffic, programs]: [&[Node]; 3]) -> [Vec<String>; 3
 }
 
 /// Writes the name of every flow and source into the tree, so that `--set` or a sweep over `cc`
-/// does not change default names. A name in a path, an assertion or a result then refers to the
-/// same flow at every sweep point.
+/// does not change default names. As a result, a name in a path, an assertion or a result refers to
+/// the same flow at every sweep point.
 pub(crate) fn name_flows(root: &mut Node) {
     let Toml::Table(table) = &mut root.value else {
         return;
@@ -122,8 +122,8 @@ pub(super) fn check(reader: &mut Reader<'_>, lists: [&[Node]; 3], names: &[Vec<S
     }
 }
 
-/// Makes names unique by appending `-2`, `-3`, ... to default names. Names that the scenario gives
-/// are not changed.
+/// Makes names unique by appending `-2`, `-3`, ... to default names. Names that the scenario sets
+/// remain unchanged.
 fn unique_names<'a>(names: impl Iterator<Item = (Option<&'a str>, &'a str)>) -> Vec<String> {
     let names: Vec<_> = names.collect();
     let mut taken: HashSet<String> = names

@@ -1,10 +1,10 @@
-//! Finds the position in the file for a part of the plan. If an engine rejects a value, it reports
-//! the value's path in the plan. Such a path contains indices of the plan instead of names in the
-//! file.
+//! Finds the position in the file for a part of the plan. An engine that rejects a value reports
+//! the path of the value in the plan. A path in the plan contains indices instead of the names in
+//! the file.
 
 use crate::read::{Node, Path, Span, Step, Toml};
 
-/// Where the links, flows and sources of a plan are in the file.
+/// The positions of a plan's links, flows and sources in the file.
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     /// The name in `[links]` of each link, or `None` for `[bottleneck]`. A link of the return
@@ -23,7 +23,7 @@ pub(crate) struct Origins {
 impl Origins {
     /// Returns the position of a path such as `flows[3].tcp.growth`, or of its longest part that
     /// the tree contains. For a value that a flow inherits from `[tcp]` or `[path]`, returns the
-    /// position in that table.
+    /// position in `[tcp]` or `[path]`.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;
@@ -48,7 +48,7 @@ impl Origins {
         span
     }
 
-    /// Replaces indices of the plan by indices or names of the file.
+    /// Replaces indices of the plan with indices or names of the file.
     fn in_tree(&self, mut steps: Vec<Step>) -> Vec<Step> {
         let (Some(Step::Key(list)), Some(Step::Index(index))) = (steps.first(), steps.get(1))
         else {
@@ -91,8 +91,8 @@ impl Origins {
     }
 }
 
-/// Returns how many steps of the path the tree contains, and the position of the last of these
-/// steps.
+/// Returns how many steps of the path exist in the tree, and the position of the last existing
+/// step.
 fn reach(root: &Node, steps: &[Step]) -> (usize, Span) {
     let mut node = root;
     for (i, step) in steps.iter().enumerate() {

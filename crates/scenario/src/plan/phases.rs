@@ -1,9 +1,9 @@
 //! Finds FIFOs at which flows may stay in phase.
 //!
 //! Without random delays, packets reach a full FIFO at fixed offsets from the times at which
-//! packets leave it. These offsets depend on the round-trip times modulo the time that the link
-//! needs for a packet. The offsets determine which packets are dropped (Floyd and Jacobson, "On
-//! traffic phase effects in packet-switched gateways", 1992).
+//! packets leave the FIFO. These offsets depend on the round-trip times modulo the time that the
+//! link needs for a packet. The offsets determine which packets are dropped (Floyd and Jacobson,
+//! "On traffic phase effects in packet-switched gateways", 1992).
 
 use tailback_engine::aqm::fifo::{self, Limit};
 use tailback_engine::plan::{FlowPlan, LinkPlan, RatePlan, spreading_jitter};
@@ -58,7 +58,7 @@ fn varies(link: &LinkPlan) -> bool {
         || matches!(link.rate, RatePlan::Trace(_))
 }
 
-/// Returns whether two or more of these flows are active at the same time.
+/// Returns whether two or more of the given flows are active at the same time.
 fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     if flows.iter().any(|flow| flow.count > 1) {
         return true;
@@ -72,7 +72,7 @@ fn meet(flows: &[&FlowPlan], end: Time) -> bool {
     times.windows(2).any(|pair| pair[1].0 < pair[0].1)
 }
 
-/// Returns whether the windows of these flows together exceed the limit of the queue.
+/// Returns whether the windows of the given flows together exceed the limit of the queue.
 fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     let segments = |flow: &FlowPlan| {
         let most = flow.bytes.map_or(u64::MAX, |bytes| bytes.0);
@@ -92,7 +92,7 @@ fn fills(flows: &[&FlowPlan], limit: Limit) -> bool {
     }
 }
 
-/// Returns whether slower links on their routes keep the flows from filling this link.
+/// Returns whether the flows cannot fill a link, because their routes contain slower links.
 fn limited_elsewhere(flows: &[&FlowPlan], number: u32, links: &Links) -> bool {
     let rate = |link: u32| {
         let link = links.plans.get(link as usize);

@@ -59,7 +59,7 @@ pub(super) fn programs(
         share(reader, &mut entries, at);
     }
     let mut plans = Vec::new();
-    // If two entries share a host, the plan refers to the other entry by its index.
+    // If two entries share a host, the plan stores the index of the other entry.
     let mut places = BTreeMap::new();
     for entry in &entries {
         if entry.sound {
@@ -79,13 +79,14 @@ fn has_stacks(reader: &Reader<'_>) -> bool {
     reader.engine == EngineKind::Sim && !reader.endpoints
 }
 
-/// Keys that apply only to programs. They do not apply to transport stacks or to endpoints that the
-/// caller attaches.
+/// Keys that apply only to programs. These keys do not apply to transport stacks or to endpoints
+/// that the caller attaches.
 const OF_PROGRAMS: [&str; 10] = [
     "sender", "receiver", "files", "packages", "env", "cc", "ecn", "expect", "date", "results",
 ];
 
-/// Reports these keys in an entry that runs a transport stack or attached endpoints.
+/// Reports an error if an entry with a transport stack or attached endpoints contains keys that
+/// apply only to programs.
 fn no_programs(reader: &mut Reader<'_>, fields: &Fields<'_>) {
     let (instead, expected) = match reader.endpoints {
         true => ("this entry has attached endpoints", ""),
@@ -171,7 +172,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
-        // The entry's variables apply to both sides, and override the variables of its kind.
+        // The entry's variables apply to both sides, and override the variables of the entry's
+        // kind.
         if plan.interop.is_some() {
             let own = [
                 ("sender", &mut plan.sender),
@@ -202,8 +204,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     }
 }
 
-/// Returns the programs of an entry. The entry's kind and its own keys determine them. Returns
-/// `None` after an error.
+/// Returns the programs of an entry. The entry's kind and the entry's own keys determine the
+/// programs. Returns `None` after an error.
 fn entry_sides<'n>(
     reader: &mut Reader<'_>,
     (node, fields): (&'n Node, &Fields<'n>),
@@ -257,7 +259,7 @@ fn entry_sides<'n>(
     good.then_some(made)
 }
 
-/// Returns the whole seconds from start to end.
+/// Returns the number of whole seconds from start to end.
 fn seconds(start: Time, end: Time) -> u64 {
     end.since(start.min(end)).ns() / 1_000_000_000
 }
@@ -311,8 +313,8 @@ fn is_package(name: &str) -> bool {
         && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
-/// Returns the numbers to read from output files. The kind defines some of them, and the scenario
-/// may add others.
+/// Returns the numbers to read from output files. The entry's kind defines some of these numbers,
+/// and the scenario may add others.
 fn results(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -468,8 +470,8 @@ fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     plan.partner = Some(index);
 }
 
-/// Returns whether an entry has a placeholder for another entry's host. Only valid before shared
-/// hosts are resolved.
+/// Returns whether an entry has a placeholder for another entry's host. Call this function before
+/// shared hosts are resolved.
 fn shares(entry: &Entry<'_>, all: &[Entry<'_>]) -> bool {
     entry.mentions.iter().any(|(name, ..)| {
         let mut others = all.iter().filter(|other| other.index != entry.index);

@@ -11,7 +11,7 @@ use super::links::Links;
 use crate::declare::Reader;
 use crate::read::{Problem, Span};
 
-/// The longest frame that a program sends, in bytes.
+/// Length of the longest frame that a program sends, in bytes.
 const MOST_OF_PROGRAMS: u32 = 1514;
 
 /// Names of the options that limit a queue.
@@ -69,8 +69,8 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // If only the kernel provides a congestion control, tailback does not know whether
-                // it sends ECT(1). So assume that it does.
+                // If only the kernel provides a congestion control, it is unknown whether it sends
+                // ECT(1). In this case, assume that it sends ECT(1).
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
@@ -95,8 +95,8 @@ pub(super) fn check(
     }
 }
 
-/// Rejects a limit in bytes that is shorter than the longest packet, which the queue would always
-/// drop.
+/// Rejects a limit in bytes that is smaller than the longest packet, because the queue would always
+/// drop this packet.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

@@ -1,4 +1,4 @@
-//! Reads what a run records, and how often.
+//! Reads which values a run records, and how often.
 
 use tailback_engine::keys::KeyKind;
 use tailback_engine::plan::{Plan, RecordPlan, SeriesMode};
@@ -52,7 +52,7 @@ pub(super) fn read(
     plan
 }
 
-/// If a run takes more samples than this, sampling takes more time than the rest of the simulation.
+/// Number of samples above which sampling takes more time than all other parts of the simulation.
 const MANY_SAMPLES: u64 = 10_000_000;
 
 /// Warns if the record interval is so short that not all rows can be stored, or that sampling takes

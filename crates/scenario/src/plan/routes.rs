@@ -6,8 +6,8 @@ use super::links::Links;
 use crate::declare::{Fields, Reader, expectation};
 use crate::read::{Item, Problem, listed, shorten};
 
-/// Largest number of links in a route. A packet has a field of 8 bits that counts the links it has
-/// passed.
+/// Largest number of links in a route. In each packet, a field of 8 bits counts the links that the
+/// packet has passed.
 const MAX_ROUTE: usize = 250;
 
 pub(super) fn route(reader: &mut Reader<'_>, item: &Item, links: &Links) -> Option<Vec<u32>> {

@@ -12,8 +12,8 @@ use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
 /// A short form consists of the link's key, the declaration of the key's table, and the name of the
-/// impairment. For each key of the table, it also has the option of the impairment that the key
-/// sets.
+/// impairment. A short form also contains, for each key of the table, the impairment's option that
+/// this key sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -49,8 +49,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments for a trace of path conditions. Such a trace sets not only the link's
-/// rate, but also its loss and delay.
+/// Returns the impairments for a trace of path conditions. Such a trace sets not only the rate of
+/// the link, but also the loss and the delay.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
         let Some(item) = link.item(key) else {
             continue;
         };
-        // If a loss or delay is not a table, it is a plain value and not a short form.
+        // A loss or delay that is not a table is a plain value instead of a short form.
         let plain = LinkPlan::TABLE
             .key(key)
             .is_some_and(|key| key.table.is_some());
@@ -100,7 +100,8 @@ pub(super) fn read(reader: &mut Reader<'_>, link: &Fields<'_>, bdp: Bdp) -> Vec<
     impairments
 }
 
-/// Returns the table with the parameters. For a loss, this is the inner table `gilbert`.
+/// Returns the table with the parameters of a short form. For a loss, the result is the inner table
+/// `gilbert`.
 fn parameters<'n>(reader: &mut Reader<'_>, item: &'n Item, def: &TableDef) -> Option<&'n Node> {
     if def.label != GilbertForm::TABLE.label {
         return Some(&item.node);

@@ -1,4 +1,5 @@
-//! Reads the program on one host of an entry: command, readiness, root folder, environment.
+//! Reads the settings of the program on one host of an entry: command, readiness, root folder and
+//! environment.
 
 use tailback_engine::keys::KeyKind;
 use tailback_engine::plan::{ProgramPlan, SidePlan};
@@ -7,8 +8,8 @@ use tailback_engine::programs::words::{KNOWN, Piece, Placeholder, pieces, placeh
 use crate::declare::{Bdp, Fields, Reader, expectation};
 use crate::read::{Item, Problem, Span, shorten};
 
-/// Placeholders that refer to hosts of other entries. Each item is the entry's name, the index of
-/// its host, and the placeholder's position.
+/// Placeholders that refer to hosts of other entries. Each item contains the entry's name, the
+/// index of the host in this entry, and the placeholder's position.
 pub(super) type Mentions<'n> = Vec<(&'n str, usize, Span)>;
 
 /// Reads the root folder of a side. The kind of the entry determines which program the side runs.
@@ -144,7 +145,7 @@ pub(super) fn variables<'n>(
     variables
 }
 
-/// Checks the placeholders of a text. Records the placeholders that refer to hosts of other
+/// Checks the placeholders in a text. Records the placeholders that refer to hosts of other
 /// entries.
 fn placeholders<'n>(
     reader: &mut Reader<'_>,
@@ -179,7 +180,7 @@ fn placeholders<'n>(
     }
 }
 
-/// Warns if `packages` has no effect. It has no effect if every side has its own root folder.
+/// Warns if `packages` has no effect. The key has no effect if every side has its own root folder.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

@@ -7,7 +7,7 @@ use tailback_engine::registry::rules::At;
 use crate::declare::{Bdp, Choice, Fields, Reader};
 use crate::read::{Node, Problem, Span};
 
-/// Reads the TCP settings of a flow: `[tcp]`, overridden by the flow's `tcp`.
+/// Reads the TCP settings of a flow. The flow's own key `tcp` overrides `[tcp]`.
 pub(super) fn stack_of(
     reader: &mut Reader<'_>,
     fields: &Fields<'_>,
@@ -64,8 +64,8 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Returns whether a flow negotiates ECN. If the file does not say so, the congestion control
-/// decides.
+/// Returns whether a flow negotiates ECN. If the file does not set this option, the congestion
+/// control decides.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

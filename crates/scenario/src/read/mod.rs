@@ -1,5 +1,5 @@
-//! Parses text into a tree. Every node stores its position in the text, so that errors can point at
-//! it.
+//! Parses text into a tree. Every node stores its position in the text, so that errors can state
+//! the position.
 
 mod path;
 mod problem;

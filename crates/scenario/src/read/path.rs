@@ -9,8 +9,8 @@ pub(crate) enum Step {
     Index(usize),
 }
 
-/// Largest number of steps of a path. It is larger than any key of a scenario needs. A longer path
-/// could build a tree so deep that recursion overflows the stack.
+/// Largest number of steps of a path. Every key of a scenario has fewer steps. A longer path could
+/// create such a deep tree that recursion overflows the stack.
 const MAX_STEPS: usize = 16;
 
 /// A path to a key, with the position of each step.
@@ -77,13 +77,13 @@ impl Path {
         self.0.len() == other.0.len() && self.is_prefix_of(other)
     }
 
-    /// Returns whether the other path begins with this path.
+    /// Returns whether the path `other` begins with this path.
     pub fn is_prefix_of(&self, other: &Path) -> bool {
         self.0.len() <= other.0.len() && self.0.iter().zip(&other.0).all(|(a, b)| a.0 == b.0)
     }
 }
 
-/// Returns the span of a part of a text. `span` is the span of the whole text.
+/// Returns the position of a part of a text. `span` is the position of the whole text.
 fn part(span: Span, start: usize, end: usize) -> Span {
     let at = span.start as usize;
     Span::new(span.source, at + start..at + end)

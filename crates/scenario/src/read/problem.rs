@@ -7,16 +7,16 @@ use tailback_record::foreign::shown;
 use super::span::{Place, Sources, Span};
 use super::synonyms;
 
-/// An error as shown to the user.
+/// An error in the form that the user sees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Where the error is.
     pub place: Box<Place>,
     /// What is wrong.
     pub message: String,
-    /// What was expected, if known.
+    /// Description of the expected value, if known.
     pub expected: Option<String>,
-    /// The most similar valid name, if a valid name is similar enough.
+    /// The valid name that is most similar to the wrong name, if a valid name is similar enough.
     pub nearest: Option<String>,
     /// How to correct the error, as an imperative.
     pub help: Option<String>,
@@ -66,8 +66,8 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// If an error suggests the nearest name, it also lists all valid names, unless the list is longer
-/// than this number of characters.
+/// If an error suggests the nearest name, it also lists all valid names, unless this list has more
+/// characters than this limit.
 const MAX_LISTED: usize = 100;
 
 /// Returns the advice to the user, composed of the expected value and the nearest valid name.
@@ -117,8 +117,8 @@ pub(crate) struct Problem {
     pub nearest: Option<String>,
     /// The advice to the user. `None` if the advice is composed of `expected` and `nearest`.
     pub help: Option<String>,
-    /// Whether the error depends only on the text at its position. Other errors, such as a missing
-    /// key or an unknown name, may be consequences of syntax errors.
+    /// Whether the error depends only on the text at its position. An error that depends on other
+    /// text, such as a missing key or an unknown name, may be a consequence of a syntax error.
     pub local: bool,
 }
 
@@ -156,7 +156,7 @@ impl Problem {
     }
 }
 
-/// Joins names with commas. If there are many names, joins only the first of them.
+/// Joins names with commas. If there are many names, joins only the first names.
 pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 20;
     let more = names.len().saturating_sub(SHOWN);
@@ -168,8 +168,8 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
     }
 }
 
-/// Returns the valid name that the user probably meant. This is a name for which `name` is another
-/// word, or else the most similar name, if it is similar enough.
+/// Returns the valid name that the user probably meant. If `name` is another word for a valid name,
+/// returns this valid name. Otherwise returns the most similar valid name, if it is similar enough.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Skip very long words, because they are not misspelled names, and the comparison takes
     // quadratic time.
@@ -186,7 +186,7 @@ pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) 
     for candidate in valid {
         let lower = candidate.to_lowercase();
         let mut distance = strsim::damerau_levenshtein(&name, &lower);
-        // The name is the beginning of a valid name, such as "thresh" of "threshold".
+        // Accept the beginning of a valid name, such as "thresh" for "threshold".
         if distance > allowed && name.len() >= 3 && lower.starts_with(&name) {
             distance = allowed;
         }

@@ -3,7 +3,7 @@
 /// A range of bytes in one of the [`Sources`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Span {
-    /// Index into [`Sources`]: 0 is the file, others are options.
+    /// Index into [`Sources`]: 0 is the file, and larger indices are command-line options.
     pub source: u32,
     pub start: u32,
     pub end: u32,
@@ -19,7 +19,7 @@ impl Span {
     }
 }
 
-/// A position in a file or on the command line, as shown to the user.
+/// A position in a file or on the command line, in the form that the user sees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Name of the file as the user wrote it, or the option (`--set a=b`).
@@ -30,9 +30,9 @@ pub struct Place {
     pub column: usize,
     /// Number of characters to mark on this line, beginning at the column.
     pub width: usize,
-    /// The text of the line. Empty for a file that is not a scenario.
+    /// The text of the line. The text is empty for a file that is not a scenario.
     pub text: String,
-    /// The option's text `a=b`, if the position is in an option.
+    /// The text `a=b` of the command-line option, if the position is in an option.
     pub option: Option<String>,
 }
 
@@ -48,7 +48,7 @@ impl Place {
     }
 }
 
-/// The file and the options that make up a scenario.
+/// The file and the command-line options that make up a scenario.
 #[derive(Debug, Default)]
 pub(crate) struct Sources(Vec<Source>);
 
@@ -56,7 +56,7 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: String,
-    /// The text `a=b`, if the source is an option.
+    /// The text `a=b`, if the source is a command-line option.
     option: Option<String>,
     /// Whether errors quote lines of this source.
     quoted: bool,
@@ -88,14 +88,15 @@ impl Sources {
         (self.0.len() - 1) as u32
     }
 
-    /// Prevents errors from quoting a source. Used if the user has probably named a wrong file.
+    /// Prevents errors from quoting a source. Call this function if the user has probably named a
+    /// wrong file.
     pub fn conceal(&mut self, source: u32) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.quoted = false;
         }
     }
 
-    /// Returns the index of the line, from 0.
+    /// Returns the index of the line of a position, counted from 0.
     pub fn line(&self, span: Span) -> usize {
         self.0.get(span.source as usize).map_or(0, |source| {
             source
@@ -105,7 +106,7 @@ impl Sources {
         })
     }
 
-    /// Converts a span to a position for the user.
+    /// Converts a span to a position (line and column) for the user.
     pub fn place(&self, span: Span) -> Place {
         let Some(source) = self.0.get(span.source as usize) else {
             return Place::start("");

@@ -1,8 +1,9 @@
-//! Words of the field, of Linux and of other simulators that mean a key or a name of tailback. A
-//! message suggests the key or name, although the words are spelled differently.
+//! Words from the literature, Linux and other simulators that mean a key or a name of tailback.
+//! With this list, an error message can suggest the key or name, even if the user's word is spelled
+//! differently.
 
-/// For each valid name, the other words that users write for it. A dotted name is a key of an inner
-/// table.
+/// For each valid name, the other words that users write for it. A name with a dot is a key of an
+/// inner table.
 const SYNONYMS: &[(&str, &[&str])] = &[
     // Keys of links and of the path.
     (

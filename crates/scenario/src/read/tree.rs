@@ -28,7 +28,7 @@ pub(crate) enum Toml {
     Table(Table),
 }
 
-/// A table, in the order of the file.
+/// A table whose entries are in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table(pub Vec<Item>);
 
@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// Returns the number of values in the node. A long text counts as several values.
+    /// Returns the number of values in the node. A long string counts as several values.
     pub fn size(&self) -> usize {
         1 + match &self.value {
             Toml::String(text) | Toml::Datetime(text) => text.len() / 32,
@@ -119,8 +119,8 @@ impl Node {
     }
 
     fn write(&self, out: &mut String, max: usize) {
-        // Stop at the length limit, because the end of a long array is cut off anyway. The result
-        // can be ignored, because formatting into a string never fails.
+        // Stop at the length limit, because the rest of a long array is cut off anyway. Ignore the
+        // result, because formatting into a string never fails.
         if out.len() > 4 * max {
             return;
         }
@@ -162,7 +162,8 @@ impl Node {
     }
 }
 
-/// Writes the value as JSON in the order of the file. Numbers that JSON cannot express become null.
+/// Writes the value as JSON in the order of the file. Numbers that JSON cannot express are written
+/// as null.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
@@ -191,8 +192,8 @@ fn write_string(out: &mut String, s: &str, max: usize) {
     out.push('"');
 }
 
-/// Parses a file. After a syntax error, the tree contains what the parser could recover. If the
-/// syntax error is not `local`, other parts of the tree may also be wrong.
+/// Parses a file. After a syntax error, the tree contains the values that the parser could recover.
+/// If the syntax error is not `local`, other parts of the tree may also be wrong.
 pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Node {
     let (document, errors) = DeTable::parse_recoverable(text);
     for error in errors {
@@ -213,7 +214,7 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
 }
 
 /// Parses the value of `--set key=value`. The value is TOML or a bare word, which becomes a string.
-/// Returns `None` for other texts. `offset` is the position of the value in its source.
+/// Returns `None` for other texts. `offset` is the byte at which the value begins in its source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
@@ -230,7 +231,7 @@ pub(crate) fn parse_value(
         Ok(value) => {
             let mut found = Vec::new();
             let node = convert(value.get_ref(), span, source, offset, &mut found);
-            // A number that is too large for TOML is treated as a word.
+            // Treat a number that is too large for TOML as a bare word.
             Some(match found.is_empty() {
                 true => Node { span, ..node },
                 false => bare(),
@@ -254,7 +255,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // The parser returns this message for `rate = 100Mbit`.
+        // For example, the parser returns this message for `rate = 100Mbit`.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }

@@ -1,5 +1,5 @@
-//! A toy transport. The receiver acknowledges each datagram, and the sender's window has additive
-//! increase and multiplicative decrease.
+//! A toy transport. The receiver acknowledges each datagram. The sender controls its window by
+//! additive increase and multiplicative decrease.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ pub struct Sender {
     ecn: Ecn,
     window: f64,
     next: u64,
-    /// For each datagram in flight, when it was sent.
+    /// For each datagram in flight, the time at which it was sent.
     flight: BTreeMap<u64, Time>,
     /// After a reduction of the window, no other reduction follows until the datagram with this
     /// number is acknowledged.

@@ -20,12 +20,13 @@ const MAX_ROWS: usize = 1_000_000;
 /// Names of the columns. The first two columns are required.
 const COLUMNS: [&str; 4] = ["time_s", "rate_mbit", "delay_ms", "loss"];
 
-/// Largest rate, in bit/s. The next constant is the longest delay, in ms.
+/// Largest rate, in bit/s.
 const MAX_RATE: f64 = 1e12;
+/// Longest delay, in ms.
 const MAX_DELAY_MS: f64 = 3.6e6;
 
-/// The conditions of a link over time. Each condition is a list of changes in the order of time,
-/// beginning at time 0.
+/// The conditions of a link over time. Each field is a list of changes of one condition, in the
+/// order of time, beginning at time 0.
 pub(crate) struct Conditions {
     /// Rates.
     pub rates: Vec<(Time, Rate)>,
