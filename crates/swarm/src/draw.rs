@@ -1,10 +1,11 @@
-//! Draws the random numbers from which a scenario is generated. All of them depend on one seed.
+//! Draws the random numbers from which a scenario is generated. All these random numbers depend on
+//! one seed.
 
 /// A stream of random numbers (SplitMix64).
 pub struct Draw(u64);
 
 impl Draw {
-    /// Returns the stream of a seed.
+    /// Returns the stream of random numbers of a seed.
     pub fn new(seed: u64) -> Draw {
         Draw(seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ 0x1234_5678)
     }
@@ -32,7 +33,7 @@ impl Draw {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Returns true with this probability.
+    /// Returns true with the given probability.
     pub fn chance(&mut self, probability: f64) -> bool {
         self.share() < probability
     }
@@ -42,7 +43,8 @@ impl Draw {
         &from[self.below(from.len() as u64) as usize]
     }
 
-    /// Draws a number from `low` to `high`, both above 0, with a uniformly distributed logarithm.
+    /// Draws a number from `low` to `high`, which must both be above 0. The logarithm of the number
+    /// is uniformly distributed.
     pub fn log(&mut self, low: f64, high: f64) -> f64 {
         (low.ln() + (high / low).ln() * self.share()).exp()
     }

@@ -10,22 +10,23 @@ use std::cell::Cell;
 pub struct Heap;
 
 thread_local! {
-    /// Number of bytes that this thread currently has allocated, and the maximum of this number
-    /// since [`reset`]. A thread's count can become negative if the thread frees memory that
-    /// another thread allocated.
+    /// Number of bytes that this thread currently has allocated. The number becomes negative if the
+    /// thread frees memory that another thread allocated.
     static NOW: Cell<i64> = const { Cell::new(0) };
+    /// The maximum of `NOW` since the last call of [`reset`].
     static MOST: Cell<i64> = const { Cell::new(0) };
 }
 
 fn add(bytes: i64) {
-    // While a thread ends, its counters no longer exist, and `try_with` fails.
+    // Ignore the error, because the counters of a thread that is ending no longer exist.
     let _ = NOW.try_with(|now| {
         now.set(now.get() + bytes);
         let _ = MOST.try_with(|most| most.set(most.get().max(now.get())));
     });
 }
 
-// SAFETY: every call is passed to the system allocator, and counting does not allocate memory.
+// SAFETY: this allocator passes every call to the system allocator, and counting does not allocate
+// memory.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size() as i64);

@@ -8,8 +8,8 @@ use crate::finding::Finding;
 /// Series whose values may be negative.
 const SIGNED: [&str; 5] = ["credit", "correction", "gap", "red_count", "_count"];
 
-/// Tolerance of byte counts, in bytes. A frame may be in transmission at the start of the measured
-/// time, and another frame at its end.
+/// Tolerance of byte counts, in bytes. One frame may be in transmission at the start of the
+/// measured time, and another frame at the end of the measured time.
 const TWO_FRAMES: f64 = 2.0 * 65_600.0;
 
 /// Checks the measurements of a run.
@@ -34,8 +34,9 @@ pub(crate) fn check(plan: &Plan, seed: u64, outcome: &Outcome, found: &mut Vec<F
     }
 }
 
-/// Checks that every number of a summary is finite and not negative. The JSON does not show such an
-/// error. It contains null for a number that is not finite, and also for a missing number.
+/// Checks that every number of a summary is finite and not negative. The JSON does not reveal a
+/// number that is not finite, because it contains null both for such a number and for a missing
+/// number.
 fn numbers(text: &str, found: &mut Vec<Finding>) {
     let around = |at: usize| {
         let before: String = text[..at].chars().rev().take(100).collect();
@@ -95,7 +96,7 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
             found.push(Finding::new("a delay longer than the run", name));
         }
         // Skip links with a negative overhead, because such a link counts fewer bytes than it
-        // sends. Also skip Cake, which has its own shaper.
+        // sends. Also skip Cake, because Cake has its own shaper.
         if planned.overhead >= 0 && link.capacity_bytes > 0.0 && planned.queue.name() != "cake" {
             let opportunity = match planned.rate {
                 RatePlan::Trace(_) => 1504.0,

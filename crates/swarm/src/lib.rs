@@ -1,4 +1,4 @@
-//! Random scenarios and random input, and the rules that must hold for them.
+//! Random scenarios and random input, and the rules that must hold for all scenarios and inputs.
 //!
 //! | module | content |
 //! |---|---|

@@ -27,7 +27,7 @@ usage: tailback-swarm run [--from SEED] [--seeds N] [--seconds S] [--jobs J]
        tailback-swarm words               a dictionary for fuzzing scenarios
 Exit status: 0 without findings, 1 with findings, 2 for bad arguments.";
 
-/// Time until the first line of progress, and time between two lines.
+/// Time until the first progress line, and time between two progress lines.
 const PROGRESS: Duration = Duration::from_secs(2);
 
 fn main() -> ExitCode {
@@ -218,7 +218,7 @@ fn reduce_broken(law: &'static Law, seed: u64) -> Result<bool, String> {
     Ok(false)
 }
 
-/// Returns the folder of regression tests: scenarios that once failed.
+/// Returns the folder of regression tests, which are scenarios that once failed.
 fn regressions() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("regressions")
 }
@@ -233,7 +233,7 @@ fn shrink(what: &str) -> Result<bool, String> {
         }
     };
     // The trial waits some minutes before it reports that the original scenario does not end.
-    // Reduced scenarios are smaller, so they get less time.
+    // Reduced scenarios are smaller, so the time limit for them is shorter.
     let limits = Limits {
         patience: Duration::from_secs(60),
         ..limits

@@ -14,9 +14,9 @@ enum Step {
     Item(usize),
 }
 
-/// Returns the smallest scenario that still has a finding of this kind, together with the finding.
-/// `findings` tries a scenario and returns all its findings. After each trial, `told` is called
-/// with the number of trials so far.
+/// Returns the smallest scenario that still has a finding of the given kind, together with the
+/// finding. `findings` is a function that tries a scenario and returns all findings. After each
+/// trial, this function calls `told` with the number of trials so far.
 pub fn reduce(
     scenario: &Table,
     kind: &str,
@@ -59,9 +59,9 @@ pub fn reduce(
     }
 }
 
-/// Lists the paths to all values inside `value`: outer values before inner ones, and the last value
-/// of a list before the first. Paths later in the list therefore stay valid when a value is
-/// removed.
+/// Lists the paths to all values inside `value`: outer values before inner values, and the last
+/// value of an array before the first. With this order, removing a value does not invalidate the
+/// paths that follow.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {
@@ -108,7 +108,7 @@ fn remove(value: &mut Value, path: &[Step]) -> bool {
     }
 }
 
-/// Replaces a number by a simpler number: one digit followed by zeros.
+/// Replaces a number with a simpler number, which has one digit followed by zeros.
 fn simplify(value: &mut Value, path: &[Step]) -> bool {
     let Some(value) = part(value, path) else {
         return false;
@@ -133,7 +133,7 @@ fn simplify(value: &mut Value, path: &[Step]) -> bool {
     changed
 }
 
-/// Replaces all digits of a number except the first by zeros.
+/// Replaces all digits of a number except the first digit with zeros.
 fn round(number: u64) -> u64 {
     let unit = 10_u64.pow(number.checked_ilog10().unwrap_or(0));
     number / unit * unit
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn what_does_not_matter_goes() {
-        // An invalid scenario is rejected. A rejection is not a finding, so the scenario is not
+        // A trial rejects an invalid scenario. A rejection is not a finding, so the scenario is not
         // reduced.
         let table: Table = "duration = \"1s\"".parse().expect("TOML");
         let findings = |table: &Table| trial(&table.to_string(), &Limits::default()).findings;

@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// The range of seeds to try, and the limits of the swarm.
+/// The range of seeds to try, and the limits of all trials together.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
@@ -33,8 +33,8 @@ pub struct Tally {
     pub cut: u64,
     /// Number of scenarios that were too large.
     pub large: u64,
-    /// Number of rejected scenarios for each error message. Numbers in the messages are removed
-    /// first.
+    /// Number of rejected scenarios for each error message. The messages are compared without the
+    /// numbers in them.
     pub refused: BTreeMap<String, u64>,
     /// Number of trials with findings.
     pub failed: u64,
@@ -47,7 +47,7 @@ impl Tally {
     }
 }
 
-/// Returns the limits for a seed. For every fourth seed, the scenario is run twice.
+/// Returns the limits for a seed. For every fourth seed, the trial runs the scenario twice.
 pub fn limits(seed: u64) -> Limits {
     Limits {
         twice: seed.is_multiple_of(4),
@@ -78,7 +78,7 @@ pub fn swarm(plan: &Plan, mut told: impl FnMut(&Tally, u64, &[Finding])) -> Tall
     tally
 }
 
-/// Calls `task` with each seed of a plan on several threads, and `told` with each result.
+/// Calls `task` with each seed of a plan, on several threads. Calls `told` with each result.
 pub(crate) fn for_each_seed<T: Send>(
     plan: &Plan,
     task: impl Fn(u64) -> T + Sync,

@@ -1,5 +1,5 @@
-//! Link traces for generated scenarios. One of them lists path conditions with outages instead of
-//! delivery opportunities.
+//! Link traces for generated scenarios. One of these traces lists path conditions with outages
+//! instead of delivery opportunities.
 
 /// Names of the traces.
 pub const NAMES: &[&str] = &[

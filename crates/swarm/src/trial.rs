@@ -23,11 +23,11 @@ use crate::{heap, invariants, traces};
 /// How a trial ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The scenario is invalid. The text is the first diagnostic.
+    /// The scenario is invalid. The text is the first error of the scenario.
     Refused(String),
     /// The run needs more memory than a trial may use, so it did not start.
     Large,
-    /// The run was stopped at the event limit. Its results up to then were checked.
+    /// The run was stopped at the event limit. The trial checked the results up to this limit.
     Cut,
     /// The run ended.
     Done,
@@ -54,8 +54,8 @@ pub struct Limits {
     /// Whether the scenario is run a second time, with another slice size and other segment
     /// numbers.
     pub twice: bool,
-    /// If a run takes longer than this, the trial reports that the run does not end. Even a busy
-    /// machine processes `events` events in less time.
+    /// Time after which the trial reports that a run does not end. Even a busy machine processes
+    /// `events` events in less time.
     pub patience: Duration,
 }
 
@@ -70,19 +70,19 @@ impl Default for Limits {
     }
 }
 
-/// If this many events happen at the same simulated time, the run is considered stuck. No valid run
-/// has so many, because the memory of a trial cannot hold so many segments.
+/// Number of events at the same simulated time at which a run counts as stuck. No valid run has so
+/// many simultaneous events, because the memory of a trial cannot hold so many segments.
 const STANDSTILL: u64 = 5_000_000;
 
 /// Number of events between two checks of a run's time and progress.
 const SLICE: u64 = 4096;
 
-/// Upper limit for the memory of event rows, in bytes. Each row needs 20 bytes, in buffers that
+/// Upper limit for the memory of event rows, in bytes. Each row needs 20 bytes. Buffers of rows
 /// grow by doubling. While a buffer is copied, both the old and the new buffer exist.
 const EVENT_ROWS: u64 = 20 * 3 * (tailback_record::series::MAX_ROWS.next_power_of_two() / 2) as u64;
 
 /// Parameters of the second run: another slice size, and segment numbers that start just below
-/// 2^32. The results must equal the results of the first run.
+/// 2^32. The results of the second run must equal the results of the first run.
 const AGAIN: (u64, u64) = (777, (1 << 32) - 100);
 
 thread_local! {
@@ -131,7 +131,7 @@ pub(crate) fn contained<T>(task: impl FnOnce() -> T) -> thread::Result<T> {
     done
 }
 
-/// Runs a task. If it panics, adds a finding to `found`.
+/// Runs a task. If the task panics, adds a finding to `found`.
 pub(crate) fn caught<T>(
     when: &str,
     found: &mut Vec<Finding>,
@@ -174,7 +174,7 @@ static KIT: LazyLock<Kit> = LazyLock::new(|| {
     kit
 });
 
-/// Loads a generated scenario. If the scenario is invalid, the error is its first diagnostic.
+/// Loads a generated scenario. If the scenario is invalid, returns the first error of the scenario.
 pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     load_as(&Request {
         engine,
@@ -182,7 +182,7 @@ pub(crate) fn load(text: &str, engine: EngineKind) -> Result<Scenario, String> {
     })
 }
 
-/// Loads a scenario for the simulator with overrides.
+/// Loads a scenario for the simulator and applies overrides.
 pub(crate) fn load_with(
     text: &str,
     overrides: &[Override],
@@ -207,8 +207,8 @@ fn load_as(request: &Request<'_>) -> Result<Scenario, String> {
     })
 }
 
-/// Tries a scenario. A trial that does not end within [`Limits::patience`] is abandoned. Its thread
-/// continues until the process ends.
+/// Tries a scenario. If a trial does not end within [`Limits::patience`], this function abandons
+/// the trial. The thread of an abandoned trial continues until the process ends.
 pub fn trial(text: &str, limits: &Limits) -> Report {
     let (text, limits) = (text.to_owned(), *limits);
     let report = patiently(limits.patience, move || {
@@ -229,7 +229,7 @@ pub(crate) fn patiently<T: Send + 'static>(
 ) -> Result<T, Finding> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // Ignore the result, because the send fails if the time limit has passed.
+        // Ignore the result, because sending fails if the time limit has passed.
         let _ = sender.send(task());
     });
     receiver.recv_timeout(patience).map_err(|_| {
@@ -265,8 +265,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
     };
     found.append(&mut broken);
     let took = (heap::most() - before).max(0) as u64;
-    // The number of marks and drops in a storm of retransmissions cannot be predicted, so assume
-    // the largest possible number of rows.
+    // The number of marks and drops cannot be predicted if segments are retransmitted very often.
+    // Therefore assume the largest possible number of rows.
     let rows = if plan.record.events { EVENT_ROWS } else { 0 };
     if took > 2 * estimate + (16 << 20) + rows {
         let what = format!("{} MiB, estimated {} MiB", took >> 20, estimate >> 20);
@@ -286,8 +286,8 @@ fn try_out(text: &str, limits: &Limits, found: &mut Vec<Finding>) -> End {
         .for_each(|mut wrong| found.append(&mut wrong));
     }
     if limits.twice && whole {
-        // The first run may exceed the limit by up to a slice. Allow the second run more events, so
-        // that it does not stop earlier.
+        // The first run may exceed the event limit by up to a slice. Allow more events in the
+        // second run, so that the second run does not stop earlier.
         let limits = &Limits {
             events: 2 * limits.events,
             ..*limits
@@ -349,13 +349,14 @@ fn same_ids(text: &str, scenario: &Scenario, found: &mut Vec<Finding>) {
     }
 }
 
-/// The measurements of a run, and when the run was stopped.
+/// The measurements of a run, and the simulated time at which the run stopped.
 struct Ran {
     measured: Outcome,
     now_ns: u64,
 }
 
-/// Runs a plan for at most this many events. Returns the measurements if the run ended.
+/// Runs a plan for at most the number of events in `limits`. Returns the measurements if the run
+/// ended.
 pub(crate) fn run_whole(plan: &Arc<Plan>, seed: u64, limits: &Limits) -> Option<Outcome> {
     let (ran, _) = run(plan, seed, SLICE, 0, limits, false);
     let ran = ran.filter(|ran| ran.now_ns >= plan.duration.ns());

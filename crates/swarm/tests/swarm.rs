@@ -43,14 +43,15 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // Most scenarios must be accepted and run. Otherwise the swarm would test little.
+    // The simulator must accept and run most scenarios. If it rejected many scenarios, the swarm
+    // would test little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");
 }
 
-/// Checks an invariant on this number of scenarios. No scenario may violate the invariant, and it
-/// must apply to more than the fraction `most` of them.
+/// Checks an invariant on `seeds` scenarios. No scenario may violate the invariant, and the
+/// invariant must apply to more than the fraction `most` of the scenarios.
 fn holds(name: &str, seeds: u64, most: f64) {
     keep_panics();
     let law = Law::named(name).expect("a law");
@@ -133,7 +134,7 @@ fn every_reader_reads_its_seeds() {
     }
 }
 
-/// Every reader has a fuzz target, and every target is a reader.
+/// Every reader has a fuzz target, and every fuzz target belongs to a reader.
 #[test]
 fn every_reader_has_a_target() {
     let targets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/targets");
@@ -167,12 +168,12 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     }
 }
 
-/// Every key, option and enumerated value must occur in some generated scenario. If a new key or
-/// value is not drawn automatically, add it to `generate`.
+/// Every key, option and enumerated value must occur in some generated scenario. If the generator
+/// does not draw a new key or value automatically, add the key or value to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// The generator never writes the following: keys for guest kernels, a metric of sweeps, the
-    /// key for plugins (which would have to be compiled), named paths, and the short form of
+    /// The keys and values that the generator never writes. They belong to guest kernels, a metric
+    /// of sweeps, plugins (which would have to be compiled), named paths, and the short form of
     /// `burst_loss`. Tests of the scenario crate compare named paths and short forms with the keys
     /// that they replace.
     const NOT_DRAWN: [&str; 8] = [
@@ -253,11 +254,11 @@ fn every_key_and_word_is_drawn() {
         "v2",
         "connectionmigration",
     ];
-    /// Largest number of scenarios to draw. The rarest value is in one of several thousand
+    /// Largest number of scenarios to draw. The rarest value occurs in one of several thousand
     /// scenarios.
     const MOST: u64 = 20_000;
-    // A summary has too many metrics to draw each of them. It is enough that some metrics are
-    // drawn, because a test of the Python package covers all of them.
+    // A summary has so many metrics that the generator cannot draw each metric. It is enough to
+    // draw some metrics, because a test of the Python package covers all metrics.
     let metrics: BTreeSet<String> = (tailback_scenario::metrics().iter())
         .flat_map(|metric| [metric.path.clone(), metric.name.clone()])
         .collect();

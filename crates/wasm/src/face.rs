@@ -1,7 +1,8 @@
-//! The functions that the page calls. Their names begin with `lab_`. Other names could clash with
-//! names in C libraries when the tests run natively.
+//! The functions that the web page calls. The names of these functions begin with `lab_`. Without
+//! this prefix, a name could clash with a name in a C library when the tests run natively.
 //!
-//! After a panic, `lab_answer` returns the panic's message. The page must then load a new instance.
+//! After a panic, `lab_answer` returns the panic's message. After a panic, the page must load a new
+//! instance of the WebAssembly module.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 
@@ -90,28 +91,30 @@ pub extern "C" fn lab_load() -> usize {
 }
 
 /// Begins the run of one point of the sweep, and records the packets of a link. For up to `stays`
-/// packets that leave at `from_s` or later, it records when they entered and left the queue. If
-/// `link` is [`u32::MAX`], no packets are recorded. Returns whether the sweep point exists.
+/// packets that leave at `from_s` or later, records when each packet entered and left the queue. If
+/// `link` is [`u32::MAX`], records no packets. Returns whether the sweep point exists.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_begin(point: u32, link: u32, stays: u32, from_s: f64) -> bool {
     LAB.with_borrow_mut(|lab| lab.begin(point as usize, link as usize, stays as usize, from_s))
 }
 
-/// Continues the run by this many events. Returns the run's progress from 0 to 1, or 2 at its end.
+/// Continues the run by the given number of events. Returns the run's progress from 0 to 1, or 2 at
+/// its end.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))
 }
 
-/// Continues the run up to and including a time. Returns the run's progress as [`lab_advance`]
-/// does, but never ends the run.
+/// Continues the run up to and including a time. Returns the run's progress from 0 to 1. Unlike
+/// [`lab_advance`], this function never ends the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_until(time_s: f64) -> f64 {
     LAB.with_borrow_mut(|lab| lab.until(time_s))
 }
 
-/// Changes the run from now on. Loads the scenario in the input, which may differ only in
-/// `[[events]]` that are not yet due. Answers as [`lab_load`] does.
+/// Changes the run from the current simulated time on. Loads the scenario in the input, which may
+/// differ from the current scenario only in `[[events]]` that are not yet due. Answers as
+/// [`lab_load`] does.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_change() -> usize {
     let request = input();
@@ -148,7 +151,7 @@ pub extern "C" fn lab_rows(series: u32) -> usize {
     answer(LAB.with_borrow(|lab| lab.rows(series)))
 }
 
-/// Answers with JSON: the columns with data about the watched link, and their types.
+/// Answers with JSON: the columns with data about the watched link, and the types of these columns.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_watched() -> usize {
     answer(LAB.with_borrow(Lab::watched))

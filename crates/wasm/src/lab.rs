@@ -27,8 +27,8 @@ const MEMORY: u64 = 1 << 30;
 /// Largest number of sweep points whose labels are listed.
 const LISTED_POINTS: usize = 500;
 
-/// Largest number of flows and sources that each have a colour. If there are more, all flows or
-/// sources of one table of the scenario share a colour.
+/// Largest number of flows and sources for which each flow and source has its own colour. With more
+/// flows and sources, all copies from one table of the scenario share a colour.
 const SINGLE: usize = 12;
 
 /// The loaded scenario and its current run.
@@ -62,15 +62,15 @@ impl Run {
         self.network.now().ns() as f64 / self.end.ns().max(1) as f64
     }
 
-    /// Replaces the events that have not been applied yet by the events of another scenario.
-    /// Everything else in the two scenarios must be equal.
+    /// Replaces the events that have not been applied yet with the events of another scenario.
+    /// Apart from these events, the two scenarios must be equal.
     fn change(&mut self, scenario: &Scenario) -> Result<(), String> {
         let now = self.network.now();
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        // Do not find these events by their times: an event at the current time may not have been
-        // applied yet, if an earlier change has added it.
+        // Count the applied events instead of comparing times. An event at the current time may not
+        // have been applied yet, if an earlier call of this function has added the event.
         let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
@@ -91,8 +91,8 @@ impl Run {
     }
 }
 
-/// Returns a plan that also records the data that the page draws about a watched link. Other
-/// results do not change if more data is recorded.
+/// Returns a plan that also records the data that the page draws about a watched link. The
+/// recording of additional data does not change other results.
 fn recorded(plan: &Arc<Plan>, watched: bool) -> Arc<Plan> {
     let mut plan = Arc::clone(plan);
     if watched {
@@ -211,8 +211,8 @@ impl Lab {
         true
     }
 
-    /// Continues the run by this many events. Returns the run's progress from 0 to 1, or 2 at its
-    /// end.
+    /// Continues the run by the given number of events. Returns the run's progress from 0 to 1, or
+    /// 2 at its end.
     pub fn advance(&mut self, events: u64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -248,7 +248,7 @@ impl Lab {
         run.progress()
     }
 
-    /// Changes the run from now on (see `lab_change`).
+    /// Changes the run from the current simulated time on (see `lab_change`).
     pub fn change(&mut self, request: &[u8]) -> Vec<u8> {
         let request: Value = serde_json::from_slice(request).unwrap_or_default();
         let changed = read(&request).and_then(|scenario| {
@@ -424,9 +424,9 @@ fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// The options of a queue that may change during a run. A queue must be built to find these
-/// options. The result for the last queue is therefore stored, because the points of a sweep often
-/// have the same queue.
+/// The options of a queue that may change during a run. To find these options, a queue must be
+/// built. This struct therefore stores the result for the last queue, because the points of a sweep
+/// often have the same queue.
 #[derive(Default)]
 struct Changeable {
     queue: Option<Algorithm>,

@@ -1,5 +1,5 @@
-//! Makes the simulator usable in a browser. A page passes a scenario to it. The results are the
-//! same as those of a native run, byte by byte, with the same run ids.
+//! Makes the simulator usable in a browser. A web page passes a scenario to the simulator. The
+//! results and the run ids equal those of a native run, byte by byte.
 //!
 //! | module | purpose |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `watch` | records the packets at one link: rates and delays over time, and each packet's stay |
 //! | `log` | describes the events of a run in words |
 //!
-//! The page writes the input of a call to the memory at the address that `lab_take` returns. It
-//! reads the answer at the address that `lab_answer` returns. Answers are JSON or columns of
+//! The page writes the input of a call to the memory at the address that `lab_take` returns. The
+//! page reads the answer at the address that `lab_answer` returns. Answers are JSON or columns of
 //! little-endian numbers.
 
 mod face;

@@ -1,15 +1,15 @@
-//! Describes the events of a run in words. The events are reductions of windows with their reasons,
-//! ends of slow start, and drops and marks with their causes.
+//! Describes the events of a run in words. Events are reductions of windows (with their reasons),
+//! ends of slow start, and drops and marks (with their causes).
 
 use serde_json::{Value, json};
 use tailback_record::account::{Reduction, SlowStart};
 use tailback_record::{FlowOutcome, Outcome};
 
-/// Largest number of rows. Further rows are only counted.
+/// Largest number of rows. Further rows are counted, but not returned.
 const MOST: usize = 4_000;
 
-/// Drops (or marks) with the same flow, link and cause share a row if each follows the previous one
-/// within this time, ns.
+/// Drops (or marks) with the same flow, link and cause share a row if each drop or mark follows the
+/// previous one within this time, ns.
 const TOGETHER_NS: u64 = 50_000_000;
 
 /// Returns the first rows in the order of time, and the number of further rows.
@@ -62,7 +62,7 @@ fn slow_start(flow: &FlowOutcome, end: &SlowStart) -> Value {
     })
 }
 
-/// Returns the rows of drops and marks, each with its time in ns.
+/// Returns the rows of drops and marks. Each row comes with its time in ns.
 fn signals(outcome: &Outcome) -> Vec<(u64, Value)> {
     struct Row {
         from_ns: u64,

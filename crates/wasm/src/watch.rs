@@ -23,7 +23,8 @@ pub struct Group {
     pub name: String,
     /// The congestion control of the flow, or the kind of the source.
     pub what: String,
-    /// The indices of the flows and sources of the group. Sources are counted after all flows.
+    /// The indices of the flows and sources of the group. The indices of sources follow the indices
+    /// of all flows.
     pub owners: Vec<u32>,
 }
 
@@ -48,14 +49,15 @@ struct Waiting {
 #[derive(Default)]
 struct Stays {
     came_s: Vec<f64>,
-    /// When the packet left or was dropped. NaN if it was still in the queue at the end.
+    /// When the packet left or was dropped. NaN if the packet was still in the queue at the end.
     left_s: Vec<f64>,
     group: Vec<u8>,
     len: Vec<u16>,
-    /// 0 if the packet was forwarded. Otherwise the index of the cause of its drop, plus 1.
+    /// 0 if the packet was forwarded. For a dropped packet, the index of the cause of the drop,
+    /// plus 1.
     fate: Vec<u8>,
-    /// Sum of these bits: 1 if the packet is an ACK, 2 if it is a retransmission, 4 if it arrived
-    /// with CE, 8 if it left with CE, 16 if it was marked SCE.
+    /// A sum of bits: 1 for an ACK, 2 for a retransmission, 4 for a packet that arrived with CE, 8
+    /// for a packet that left with CE, 16 for a packet that was marked SCE.
     flags: Vec<u8>,
 }
 
@@ -68,7 +70,7 @@ const LEFT_SCE: u8 = 16;
 pub struct Watch {
     link: u32,
     groups: Vec<Group>,
-    /// The group of each flow and source, by its index.
+    /// The group of each flow and source, at the index of the flow or source.
     group_of: Vec<u8>,
     width: Time,
     /// Bins of each group, in the order of time.
@@ -85,8 +87,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches a link of a plan. Records at most `most` stays, only for packets that leave at
-    /// `from` or later.
+    /// Creates a recorder for the packets of a link. It records when packets entered and left the
+    /// queue, for at most `most` packets that leave at `from` or later.
     pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
         let owners: Arc<[u32]> = plan.owners();
         let width = Time(plan.duration.ns().div_ceil(BINS)).max(LEAST_WIDTH);
@@ -137,7 +139,7 @@ impl Watch {
         let place = queue
             .iter()
             .position(|w| w.came == packet.stamp && w.seq == packet.seq);
-        // A packet that is lost after the queue is no longer in this list.
+        // A packet that is lost after the queue is no longer in the list of waiting packets.
         let found = place.and_then(|place| queue.remove(place));
         let (came, ecn) = match &found {
             Some(waiting) => (waiting.came, waiting.ecn),
@@ -154,7 +156,7 @@ impl Watch {
         }
     }
 
-    /// Records that a packet entered the queue, unless the limit is reached.
+    /// Records that a packet entered the queue, unless the limit of `stays` is reached.
     fn open(&mut self, event: &PacketEvent, came: Time, ecn: Ecn) -> Option<usize> {
         let stays = &mut self.stays;
         if stays.came_s.len() >= self.most {

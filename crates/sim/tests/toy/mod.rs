@@ -58,7 +58,7 @@ impl Sender {
 
 impl Endpoint for Sender {
     fn wake(&mut self, now: Time) {
-        // A datagram that was sent a second ago is treated as lost.
+        // A datagram without an acknowledgement counts as lost a second after it was sent.
         let old = |sent: &Time| now.since(*sent) >= Time::from_secs(1);
         let lost: Vec<u64> = self
             .flight

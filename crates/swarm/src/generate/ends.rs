@@ -31,7 +31,7 @@ impl Maker {
         }
     }
 
-    /// Draws the keys that flows and sources have in common.
+    /// Draws the keys that both flows and sources may have.
     fn end(&mut self, table: &mut Table) {
         let mut start = 0.0;
         if self.draw.chance(0.3) {
@@ -107,7 +107,7 @@ impl Maker {
         flow
     }
 
-    /// Draws when a flow's application writes, how much it writes, and when it pauses.
+    /// Draws when a flow's application writes, how much data it writes, and when it pauses.
     fn application(&mut self, flow: &mut Table) {
         if self.draw.chance(0.1) {
             let rate = self.rate * self.draw.log(0.001, 3.0);
@@ -146,8 +146,8 @@ impl Maker {
         }
     }
 
-    /// Lists the sizes of requests, one for each gap that the source lists. Removes the options of a
-    /// distribution, which a list replaces.
+    /// Draws a list of request sizes, one for each gap in the source's list. Removes the options of
+    /// a distribution, because the list replaces the distribution.
     fn lengths(&mut self, source: &mut Table) {
         for distribution in ["sizes", "alpha", "min", "max"] {
             source.remove(distribution);
@@ -172,7 +172,7 @@ impl Maker {
         for opt in entry.options {
             let value = match opt.name {
                 "rate" => bit(self.rate * self.draw.log(0.01, 3.0)),
-                // A larger bitrate would make frames longer than is allowed.
+                // With a larger bitrate, frames would exceed the largest allowed size.
                 "bitrate" => bit((self.rate * self.draw.log(0.01, 3.0)).clamp(1e4, 1e6)),
                 "min_bitrate" if self.draw.chance(0.5) => bit(1e3),
                 "min_bitrate" => continue,

@@ -1,4 +1,4 @@
-//! Draws links, and routes over them if there are several.
+//! Draws links. If there are several links, also draws routes over these links.
 
 use tailback_engine::plan::Concerns;
 use tailback_engine::{aqm, impairments};
@@ -117,8 +117,8 @@ impl Maker {
         ]))
     }
 
-    /// Draws slots. The gaps between slots are mostly shorter than the round-trip time. Some slots
-    /// have no delay.
+    /// Draws slots. The gaps between slots are mostly shorter than the round-trip time. Some of the
+    /// drawn slots have no delay.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));
@@ -138,9 +138,9 @@ impl Maker {
         Value::Table(slots)
     }
 
-    /// Some options of a queue exclude each other. Removes options at random until the remaining
-    /// options are valid together. With a small probability, stops while the combination is still
-    /// invalid.
+    /// Removes options of a queue at random until the remaining options are valid together, because
+    /// some options exclude each other. With a small probability, stops while the combination is
+    /// still invalid.
     fn fitting(&mut self, queue: Value) -> Value {
         let Value::Table(mut queue) = queue else {
             return queue;
@@ -161,8 +161,8 @@ impl Maker {
             let entry = *self.draw.pick(impairments::ENTRIES);
             let kind = Value::String(entry.name.to_owned());
             let mut impairment = Table::from_iter([("kind".to_owned(), kind)]);
-            // Some options exclude each other, so draw until all drawn options are valid together.
-            // Twenty draws are nearly always enough.
+            // Some options exclude each other, so repeat the draw until all drawn options are valid
+            // together. Twenty attempts are nearly always enough.
             for _ in 0..20 {
                 let mut drawn = options(&mut self.draw, entry.options, self.taste);
                 drawn.extend(impairment.clone());
@@ -182,7 +182,7 @@ impl Maker {
         Value::Array(impairments.collect())
     }
 
-    /// Draws windows of time within the run.
+    /// Draws time windows within the run.
     fn windows(&mut self) -> Value {
         let mut at = 0.0;
         let number = 1 + self.draw.below(4);
@@ -195,8 +195,8 @@ impl Maker {
         Value::Array(windows.collect())
     }
 
-    /// Draws a route of links, or returns `None` if the links have no names. With `backwards`, also
-    /// draws from links of the return direction.
+    /// Draws a route of links, or returns `None` if the links have no names. If `backwards` is
+    /// true, also draws from the links of the return direction.
     pub(super) fn route(&mut self, backwards: bool) -> Option<Value> {
         let mut names: Vec<String> = self.links.iter().map(|(name, _)| name.clone()).collect();
         if backwards {
@@ -224,7 +224,7 @@ fn is_valid(key: &str, value: Value) -> bool {
 const BARE: &str =
     "duration = \"1s\"\nbottleneck = { rate = \"1Mbit\" }\nflows = [{ cc = \"reno\" }]";
 
-/// Returns the value for a queue or congestion control that only Linux has.
+/// Returns the value for a queue or congestion control that exists only in Linux.
 pub(super) fn only_linux(key: &str, name: &str) -> Value {
     Value::Table(Table::from_iter([
         (key.to_owned(), Value::String(name.to_owned())),

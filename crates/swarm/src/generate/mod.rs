@@ -1,9 +1,10 @@
-//! Draws a random scenario from a seed. Most of these scenarios are valid. A large number of them
-//! uses every key at least once.
+//! Draws a random scenario from a seed. Most of the drawn scenarios are valid. A large number of
+//! drawn scenarios uses every key at least once.
 //!
 //! Options of algorithms come from the registries, and keys from the JSON Schema. New options and
-//! keys are therefore drawn without a change to this crate. This module itself draws only values
-//! that depend on each other (times, rates, names, routes). A test fails if a key is never drawn.
+//! keys are therefore drawn without a change to this crate. The code of this module itself draws
+//! only values that depend on each other (times, rates, names, routes). A test fails if this crate
+//! never draws a certain key.
 
 mod ends;
 mod links;
@@ -28,8 +29,9 @@ struct Maker {
     taste: Taste,
     /// Whether rates, times and sizes may be far outside the ranges of real networks.
     wild: bool,
-    /// Rate of the first link, in bit/s. The next field is the smallest rate of all links.
+    /// Rate of the first link, in bit/s.
     rate: f64,
+    /// The smallest rate of all links, in bit/s.
     slowest: f64,
     rtt: f64,
     duration: f64,
@@ -41,7 +43,7 @@ struct Maker {
 const DRAWS: u64 = 16;
 
 /// Returns the scenario of a seed: the first of several draws that an engine accepts, or the last
-/// draw if no engine accepts any.
+/// draw if no engine accepts any draw.
 pub fn scenario(seed: u64) -> Table {
     let drawn = (0..DRAWS).map(|i| one(seed.wrapping_mul(DRAWS).wrapping_add(i)));
     let mut drawn = drawn.peekable();
@@ -70,8 +72,8 @@ fn one(seed: u64) -> Table {
     let rate = draw.log(slow, fast);
     let (near, far) = if wild { (1e4, 1e10) } else { (2e5, 5e8) };
     let rtt = draw.log(near, far);
-    // Most runs last for a few hundred to a few thousand packets. Half of the runs also last for a
-    // certain number of round trips.
+    // Most runs are so long that the link can send a few hundred to a few thousand packets. Half of
+    // the runs also last for at least a random number of round trips.
     let packets = draw.log(200.0, 8_000.0) * 1514.0 * 8e9 / rate;
     let trips = if draw.chance(0.5) {
         rtt * draw.log(1.0, 100.0)
@@ -172,14 +174,15 @@ impl Maker {
             "hosts",
         ];
         self.rest(&mut root, &SCHEMA, &decided, 0.3);
-        // Draw events last, so that they do not change the other values that a seed gives.
+        // Draw events last, so that they do not change the other values that are drawn from a seed.
         if self.draw.chance(0.05) {
             let events = self.events(root.contains_key("bottleneck"));
             root.insert("events".to_owned(), events);
         }
         if self.draw.chance(0.05) {
             let kind = *self.draw.pick(hosts::NAMES);
-            // Hosts that hold packets because of waits exclude a host jitter.
+            // Do not combine hosts that hold packets with a host jitter, because this combination
+            // is invalid.
             if kind != "vm" || !root.contains_key("host_jitter") {
                 root.insert("hosts".to_owned(), Value::String(kind.to_owned()));
             }
@@ -247,8 +250,8 @@ impl Maker {
         tcp
     }
 
-    /// Draws a sweep over two values of `path.rtt` and over seeds. The values may be zipped with
-    /// two durations.
+    /// Draws a sweep over two values of `path.rtt` and over seeds. The values may advance together
+    /// with two durations (zip).
     fn sweep(&mut self) -> Value {
         let mut sweep = Table::new();
         let rtts = vec![ns(self.rtt), ns(self.rtt * 1.5)];
@@ -283,12 +286,13 @@ impl Maker {
                 Value::Float(if other == "max" { 1e6 } else { 0.0 }),
             );
         }
-        // A metric may belong to a link or to a flow, but not to both.
+        // A metric may belong to a link or to a flow, but not to both. An invalid combination is
+        // drawn only rarely.
         self.maybe(&mut assert, 0.2, "link", |m| {
             Value::String(m.links[0].0.clone())
         });
         self.maybe(&mut assert, 0.2, "flow", |_| Value::String("f0".to_owned()));
-        // Metrics of harm require `without`, and all other metrics reject it.
+        // Metrics of harm require the key `without`, and other metrics must not have this key.
         if self.draw.chance(0.05) {
             for (key, value) in [("metric", "harm_throughput"), ("without", "f1")] {
                 assert.insert(key.to_owned(), Value::String(value.to_owned()));
@@ -299,7 +303,7 @@ impl Maker {
 }
 
 /// Returns the words for libFuzzer's dictionary: every key, option and word. libFuzzer may insert
-/// them into scenarios.
+/// these words into scenarios.
 pub fn words() -> Vec<String> {
     let mut words = std::collections::BTreeSet::new();
     collect(&SCHEMA, &mut words);

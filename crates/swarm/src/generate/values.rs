@@ -15,12 +15,13 @@ pub struct Taste {
     pub extreme: f64,
 }
 
-/// Writes a time in nanoseconds as in a scenario file.
+/// Writes a time in nanoseconds in the notation of scenario files.
 pub fn ns(time: f64) -> Value {
     Value::String(format!("{}ns", time.max(0.0) as u64))
 }
 
-/// Writes a rate in bit/s as in a scenario file. A rate below 1 bit/s is written as 1 bit/s.
+/// Writes a rate in bit/s in the notation of scenario files. A rate below 1 bit/s is written as 1
+/// bit/s.
 pub fn bit(rate: f64) -> Value {
     Value::String(format!("{}bit", rate.max(1.0) as u64))
 }
@@ -48,8 +49,9 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. If a queue's
-/// timer had a much shorter period, a run would spend nearly all its time on this timer.
+/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. Otherwise a
+/// queue's timer could have such a short period that a run would spend nearly all its time on this
+/// timer.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);
@@ -76,7 +78,7 @@ fn size(draw: &mut Draw, packets: bool, bytes: bool, taste: Taste) -> Value {
     Value::String(text)
 }
 
-/// Draws a value of an option of this kind.
+/// Draws a value for an option of the given kind.
 pub fn of_kind(draw: &mut Draw, kind: Kind, taste: Taste) -> Value {
     match kind {
         Kind::Bool => Value::Boolean(draw.chance(0.5)),

@@ -1,10 +1,11 @@
 //! Invariant: identical flows are interchangeable, so a flow's result does not depend on its
 //! position in the file.
 //!
-//! Over several seeds, flows that differ only in their names are ranked by throughput. Spearman's
-//! coefficient correlates these ranks with the flows' positions in the file. If positions do not
-//! matter, the coefficient for n flows has mean 0 and variance 1/(n-1). The standard deviation of
-//! the sum of the coefficients over all seeds follows from this.
+//! For each of several seeds, the check ranks flows that differ only in their names by throughput.
+//! Spearman's coefficient correlates these ranks with the flows' positions in the file. If
+//! positions do not matter, the coefficient for n flows has mean 0 and variance 1/(n-1). From this
+//! variance, the check computes the standard deviation of the sum of the coefficients over all
+//! seeds.
 
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
@@ -24,8 +25,8 @@ pub(super) const LAW: Law = Law {
 
 const SEEDS: u64 = 8;
 
-/// Number of standard deviations above which a correlation is an error. By chance, one case in
-/// three million exceeds this number.
+/// Number of standard deviations above which a correlation is an error. Without an error, the
+/// correlation exceeds this number in one of three million cases.
 const MOST: f64 = 5.0;
 
 fn draw(seed: u64) -> Table {
@@ -166,8 +167,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// The mean over 60 scenarios shows correlations that are too small to be found in a single
-    /// scenario. This mean must be within four standard deviations of zero.
+    /// The mean over 60 scenarios must be within four standard deviations of zero. This mean shows
+    /// correlations that are too small to be found in a single scenario.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

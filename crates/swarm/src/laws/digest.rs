@@ -8,10 +8,10 @@ use serde::Serialize;
 use tailback_engine::plan::Plan;
 use tailback_record::Outcome;
 
-/// The kind of object that a name belongs to.
+/// The kind of object to which a name belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// A flow or a source, or one member of a group.
+    /// A flow or a source, which may be a member of a group.
     End,
     /// A link, or its copy in the return direction.
     Link,
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 pub(super) struct Digest {
     /// All counters of each object, as JSON.
     pub parts: BTreeMap<String, String>,
-    /// Time and value of every sample, by the name of the series.
+    /// The time and value of every sample, by the name of the sample's series.
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
@@ -40,12 +40,12 @@ fn json<T: Serialize>(value: &T) -> String {
 }
 
 impl Digest {
-    /// Makes the digest of an outcome.
+    /// Makes the digest of a run's measurements.
     pub fn of(plan: &Plan, outcome: Outcome) -> Digest {
         Digest::renamed(plan, outcome, |_, name| name.to_owned())
     }
 
-    /// Returns the digest of a run, with every name replaced by `rename`.
+    /// Returns the digest of a run, after applying `rename` to every name.
     pub fn renamed(
         plan: &Plan,
         mut outcome: Outcome,
@@ -75,7 +75,7 @@ impl Digest {
             link.account.held.sort_by(|a, b| a.0.cmp(&b.0));
             add("link", name, json(link));
         }
-        // A class lists its flows and sources by number, so write their names instead.
+        // A class lists its flows and sources by number, so replace the numbers with names.
         let flows = plan.each_flow().map(|member| member.name());
         let ends: Vec<String> = flows
             .chain(plan.each_source().map(|member| member.name()))

@@ -17,7 +17,8 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Names of the added link: the first name sorts before all other names, the second after them.
+/// Possible names of the added link. In a sorted list, one name comes before all other names, and
+/// the other name comes last.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
@@ -27,7 +28,7 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     let before = Digest::of(&plan, outcome);
     let mut draw = Draw::new(seed);
     let name = *draw.pick(&NAMES);
-    // With two links, both links need names, and flows need a route.
+    // A scenario with two links needs names for both links, and a route for each flow.
     if let Some(only) = root.remove("bottleneck") {
         let only = Table::from_iter([("bottleneck".to_owned(), only)]);
         root.insert("links".to_owned(), Value::Table(only));

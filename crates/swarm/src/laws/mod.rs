@@ -2,7 +2,7 @@
 //! its results.
 //!
 //! Each invariant generates a scenario from a seed, changes it, runs both scenarios and compares
-//! the results. A scenario to which an invariant does not apply is counted separately, not as a
+//! the results. A scenario to which an invariant does not apply counts separately, not as a
 //! success. No invariant applies to a scenario with `[[events]]`.
 //!
 //! | module | the invariant | where it holds exactly |
@@ -41,13 +41,13 @@ use crate::trial::{Limits, caught, load, patiently, run_whole};
 pub enum Verdict {
     /// The invariant holds.
     Held,
-    /// The invariant does not apply to this scenario, for this reason.
+    /// The invariant does not apply to the scenario, for the given reason.
     Outside(String),
     /// The invariant does not hold.
     Broken(Finding),
 }
 
-/// The result of a check. A verdict other than `Held` is returned as the `Err`.
+/// The result of a check. The error is a verdict other than `Held`.
 type Check = Result<(), Verdict>;
 
 /// An invariant.
@@ -75,13 +75,13 @@ pub const LAWS: &[Law] = &[
 ];
 
 impl Law {
-    /// Returns the invariant with this name.
+    /// Returns the invariant with the given name.
     pub fn named(name: &str) -> Option<&'static Law> {
         LAWS.iter().find(|law| law.name == name)
     }
 
-    /// Checks whether the invariant holds for a scenario. A panic counts as a violation, and so
-    /// does a check that does not end in time.
+    /// Checks whether the invariant holds for a scenario. A panic counts as a violation. A check
+    /// that does not end in time also counts as a violation.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         // The invariants transform the times, rates and names of a scenario, but not the values in
         // `[[events]]`.
@@ -117,7 +117,7 @@ pub struct Tally {
     pub broken: u64,
 }
 
-/// Limits of a check. They apply to each of the several runs of a check.
+/// Limits of a check. The limits apply to each of the runs of a check.
 pub const LIMITS: Limits = Limits {
     events: 40_000,
     memory: 256 << 20,
@@ -204,7 +204,7 @@ fn links(root: &mut Table) -> Vec<&mut Table> {
     all
 }
 
-/// Reads a time as generated scenarios write it. Returns ns.
+/// Reads a time in the notation of generated scenarios. Returns ns.
 fn ns_of(value: Option<&Value>) -> Option<u64> {
     value?.as_str()?.strip_suffix("ns")?.parse().ok()
 }

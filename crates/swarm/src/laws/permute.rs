@@ -4,19 +4,20 @@
 //! things:
 //!
 //! - The order of events in the same nanosecond. The simulator sorts such events by kind, and then
-//!   by the order of the file. This invariant therefore moves starts and round-trip times by some
+//!   by the order of the file. The check therefore moves start times and round-trip times by some
 //!   nanoseconds. Events may still coincide by chance, so the check tries several random sets of
 //!   times, some with host jitter, before it reports a difference. The invariant does not apply to
-//!   scenarios in which events coincide repeatedly. There are several such cases. Flows on one
-//!   host, and all flows with `timer_phase`, share the ticks of their timers. After a pause, all
-//!   flows with this pause resume at the same moment. An impairment that holds packets releases
-//!   several packets at once. Packets of a link above 10 Gbit/s are only a few nanoseconds apart.
-//!   Many flows that start within a short round-trip time also start only a few nanoseconds apart.
+//!   scenarios in which events coincide repeatedly. Events coincide repeatedly in several cases.
+//!   Flows on one host, and all flows with `timer_phase`, share the ticks of their timers. After a
+//!   pause, all flows with this pause resume at the same moment. An impairment that holds packets
+//!   releases several packets at once. Packets of a link above 10 Gbit/s are only a few nanoseconds
+//!   apart. Many flows that start within a short round-trip time also start only a few nanoseconds
+//!   apart.
 //! - The queue that `fq`, `fq_codel`, `fq_pie` and `cake` choose for a flow. Linux hashes addresses
 //!   and ports, but the simulator computes the hash from the seed and the flow's number. If the
-//!   order of flows changes, different flows share a queue. If several queues are the longest,
-//!   packets may also be dropped from a different queue. The invariant does not apply to these
-//!   scenarios.
+//!   order of flows changes, different flows share a queue. If several queues have the largest
+//!   length, packets may also be dropped from a different queue. The invariant does not apply to
+//!   scenarios with these queues.
 
 use std::sync::Arc;
 
@@ -39,12 +40,12 @@ pub(super) const LAW: Law = Law {
 /// Queues that distinguish flows by their number.
 const BY_NUMBER: [&str; 4] = ["fq", "fq_codel", "fq_pie", "cake"];
 
-/// Impairments that hold packets, or delay several packets until the same moment.
+/// Impairments that hold packets, or that delay several packets until the same moment.
 const HOLDING: [&str; 5] = ["ack_batch", "delay", "jitter", "reorder", "two_paths"];
 
-/// Draws a scenario with at least two flows. The invariant does not apply to some of these
-/// scenarios. They have a queue that distinguishes flows by number, an impairment that holds
-/// packets, or several flows that pause.
+/// Draws a scenario with at least two flows. The invariant does not apply to some of the drawn
+/// scenarios, such as a scenario with a queue that distinguishes flows by number. Other examples
+/// are an impairment that holds packets, and several flows that pause.
 fn draw(seed: u64) -> Table {
     let mut root = generate::scenario(seed);
     let mut draw = Draw::new(seed ^ 0x5eed);
@@ -105,15 +106,15 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// The largest `count` of a flow table in most scenarios. The flows start within a round-trip time,
-/// so with more flows, more of them start in the same nanosecond.
+/// The largest `count` of a flow table in most scenarios. All flows start within a round-trip time.
+/// The more flows there are, the more flows start in the same nanosecond.
 const MANY: i64 = 16;
 
 /// Above this rate, events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
 /// Number of random sets of start times and round-trip times (spreads) to try before a difference
-/// is reported. Events are unlikely to coincide in all of them.
+/// is reported. Events are unlikely to coincide in all spreads.
 const SPREADS: u64 = 5;
 
 /// Largest delay that is added to each direction of a path, in ns. A link with jitter or slots
@@ -122,8 +123,8 @@ const SPREADS: u64 = 5;
 const MORE_WAY: u64 = 1000;
 
 /// Number of spreads in which hosts send without jitter. Without jitter, the departure times of
-/// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Two flows may
-/// then send in the same nanosecond in every spread.
+/// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Without
+/// jitter, two flows may therefore send in the same nanosecond in every spread.
 const EXACT: u64 = 2;
 
 /// Host jitter, in ns, in all spreads after the first `EXACT` spreads.
@@ -188,8 +189,8 @@ fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
     Err(broken("the order of flows matters", difference))
 }
 
-/// Returns the scenario after changing its times. All flows and sources get different start times,
-/// and all flows get different round-trip times.
+/// Returns the scenario after changing its times. All flows and sources get different start times.
+/// All flows get different round-trip times.
 fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
     let mut root = scenario.clone();
     if jitter && ns_of(root.get("host_jitter")).unwrap_or_default() == 0 {

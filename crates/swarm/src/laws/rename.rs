@@ -4,11 +4,11 @@
 //! A component's random stream depends on the seed and its name. The stream determines the start
 //! offset, jitter, a queue's drops and a congestion control's phases. The invariant therefore holds
 //! exactly only for scenarios in which the seed has no effect. Runs with other seeds show whether
-//! it has an effect. In all other scenarios, a new name of one flow must not change the start times
-//! of other flows.
+//! the seed has an effect. If the seed has an effect, a new name of one flow must at least not
+//! change the start times of other flows.
 //!
 //! The check keeps the order of links in the file, because this order determines which of several
-//! simultaneous events is first.
+//! simultaneous events happens first.
 
 use std::collections::BTreeMap;
 
@@ -29,11 +29,11 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Number of other seeds with which a run must have the same result. If the results are equal for
-/// all these seeds, the seed is assumed to have no effect.
+/// Number of other seeds that a check tries. If a run has the same result with all these seeds, the
+/// check assumes that the seed has no effect.
 const SEEDS: u64 = 2;
-/// Number of further seeds to try before a difference is reported. A rare random event may not
-/// happen with the first seeds.
+/// Number of further seeds to try before a difference is reported. With the first seeds, a rare
+/// random event may not happen.
 const MORE_SEEDS: u64 = 30;
 
 /// Draws a scenario that rarely uses random numbers.
@@ -125,8 +125,8 @@ fn others(
         return Err(outside("the seed decides something, and there is one flow"));
     }
     let mut root = scenario.clone();
-    // `start_jitter` is the largest start offset. If the start jitter were 0, names would have no
-    // effect, so use the default.
+    // `start_jitter` is the largest start offset. If `start_jitter` were 0, names would have no
+    // effect. Remove the key, so that the default applies.
     root.remove("start_jitter");
     root.remove("warmup");
     let start = |root: &Table| {
@@ -205,7 +205,7 @@ impl Names {
         names
     }
 
-    /// Replaces the old names by the new names.
+    /// Replaces the old names with the new names.
     fn apply(&self, root: &mut Table) {
         if let Some(only) = root.remove("bottleneck") {
             let only = Table::from_iter([("bottleneck".to_owned(), only)]);

@@ -1,9 +1,9 @@
 //! Invariant: with all rates doubled and all times halved, the same packets arrive at half the
 //! times.
 //!
-//! This holds exactly if all times come from the scenario and no time is rounded. The time to send
-//! a byte must therefore be an even number of nanoseconds, and all other times must be multiples of
-//! four nanoseconds. The invariant covers:
+//! The invariant holds exactly if all times come from the scenario and no time is rounded. The time
+//! to send a byte must therefore be an even number of nanoseconds, and every other time must be a
+//! multiple of four nanoseconds. The invariant covers:
 //!
 //! - queues that count packets, bytes or times from the scenario (`fifo`, `step`);
 //! - links with outages, delays, slots at a constant gap, and loss;
@@ -12,8 +12,9 @@
 //!   (200 ms, 40 ms, jiffies) do not scale.
 //!
 //! The invariant does not apply if a segment is retransmitted, or if an ACK is so late that a tail
-//! loss probe may be sent. Two results are not compared: accounts, whose time windows are constant,
-//! and smoothed round-trip times, which are rounded to microseconds as in Linux.
+//! loss probe may be sent. The check does not compare accounts, because their time windows are
+//! constant. It also does not compare smoothed round-trip times, which are rounded to microseconds
+//! as in Linux.
 
 use std::collections::BTreeMap;
 
@@ -38,13 +39,13 @@ fn text(value: impl Into<String>) -> Value {
     Value::String(value.into())
 }
 
-/// Returns a rate in bit/s, close to `near`, at which the time to send a byte is an even number of
-/// nanoseconds.
+/// Returns a rate in bit/s, close to `near`. At this rate, the time to send a byte is an even
+/// number of nanoseconds.
 fn rate(near: f64) -> Value {
     const BYTE: f64 = 8e9;
     let mut least = 2_u64;
-    // The time to send a byte is 2^a 5^b ns. This divides 8e9, so the rate is a whole number of
-    // bit/s.
+    // The time to send a byte is 2^a 5^b ns. The number 2^a 5^b divides 8e9, so the rate is a whole
+    // number of bit/s.
     for twos in 1..=10 {
         for fives in 0..=9 {
             let ns = 2_u64.pow(twos) * 5_u64.pow(fives);
@@ -72,8 +73,8 @@ fn draw(seed: u64) -> Table {
     };
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
-    // With TCP, the link must send an initial window, or a queue as long as its threshold, in much
-    // less time than the RTT.
+    // With TCP, the link must be fast enough to send an initial window in much less time than the
+    // RTT. The same applies to a queue that has reached its threshold.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -144,7 +145,7 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// Draws the keys of a flow or source: a name, a route over some of the links, and times.
+/// Draws the keys of a flow or source: a name, a route over some links, and times.
 fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table {
     let mut route = links.to_vec();
     draw.shuffle(&mut route);
@@ -217,8 +218,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate alternates with 0. If it changed to another rate while a packet is sent, the
-        // transmission might not end at a whole nanosecond.
+        // The rate alternates with 0. If the rate changed to a value other than 0 during a packet's
+        // transmission, the transmission might not end at a whole nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -300,16 +301,16 @@ fn check(scenario: &Table, _seed: u64, limits: &Limits) -> Check {
     }
 }
 
-/// Returns whether a timer of a flow may have fired. This is so if the flow retransmitted a
-/// segment, or if an ACK was so late that a probe may have left. A tail loss probe is sent after
-/// two smoothed round-trip times and two jiffies.
+/// Returns whether a timer of a flow may have fired. A timer may have fired if the flow
+/// retransmitted a segment, or if an ACK was so late that the flow may have sent a probe. A flow
+/// sends a tail loss probe after two smoothed round-trip times and two jiffies.
 fn timed(flow: &FlowOutcome) -> bool {
     let shortest = flow.rtt.buckets().next().map_or(0, |(lower, _, _)| lower);
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Returns whether a time or a rate is left at its default, because the invariant cannot scale
-/// defaults.
+/// Returns whether a time or a rate has its default value. The invariant does not apply to such a
+/// scenario, because it cannot scale defaults.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -332,7 +333,7 @@ fn has_defaults(scenario: &Table) -> bool {
         })
 }
 
-/// Returns the scenario with all rates doubled and all times halved.
+/// Returns the scenario after doubling all rates and halving all times.
 fn doubled(table: &Table) -> Table {
     fn change(value: &Value) -> Value {
         match value {
@@ -358,7 +359,7 @@ fn doubled(table: &Table) -> Table {
 /// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome whose times are divided by the scale. Histograms of delays are kept separately.
+/// An outcome whose times are divided by the scale. Histograms of delays are in a separate field.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,

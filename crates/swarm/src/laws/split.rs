@@ -1,5 +1,5 @@
-//! Invariant: the parts of a sweep have the same runs as the whole sweep. The sweep is divided in
-//! three ways: between two values of a swept key, by seed, and by sweep point.
+//! Invariant: the parts of a sweep have the same runs as the whole sweep. The check divides the
+//! sweep in three ways: between two values of a swept key, by seed, and by sweep point.
 //!
 //! Runs with the same id are stored as one run, so sweep points with the same id must have the same
 //! plan.
@@ -53,7 +53,8 @@ fn draw(seed: u64) -> Table {
         sweep.insert(key.to_owned(), values);
     }
     let seeds = draw.chance(0.5).then(|| draw.between(1, 4));
-    // Seeds count up from the scenario's seed, which may already be the largest possible seed.
+    // Further seeds are larger than the scenario's seed, which may already be the largest possible
+    // seed.
     let first = root.get("seed").and_then(Value::as_integer).unwrap_or(1);
     if let Some(seeds) = seeds.filter(|seeds| first.checked_add(*seeds).is_some()) {
         sweep.insert("seeds".to_owned(), Value::Integer(seeds));
@@ -131,8 +132,8 @@ fn same(how: &str, whole: &[Point], parts: &[Point], in_order: bool) -> Check {
     if !in_order {
         let by_id = |points: &'_ [Point]| -> Vec<usize> {
             let mut all: Vec<usize> = (0..points.len()).collect();
-            // Points with the same run may nevertheless have different labels, because a swept key
-            // may have no effect.
+            // Points with the same run may have different labels, because a swept key may have no
+            // effect.
             all.sort_by_key(|i| (points[*i].run_id.clone(), points[*i].labels.clone()));
             all
         };

@@ -1,9 +1,9 @@
-//! Invariant: a scenario has the same runs in another notation. Times, rates and sizes get other
-//! units, tables change between inline and normal form, keys get another order, and short forms are
-//! written in full.
+//! Invariant: a scenario has the same runs in another notation. The check writes times, rates and
+//! sizes in other units. It changes tables between the inline form and the normal form, reorders
+//! keys, and replaces short forms with their full forms.
 //!
 //! The order of links, of flows and of the keys of a sweep stays the same, because runs depend on
-//! it.
+//! this order.
 
 use tailback_scenario::EngineKind;
 use toml::{Table, Value};
@@ -196,7 +196,7 @@ fn reworded(key: &str, value: &Value, draw: &mut Draw) -> Value {
     }
 }
 
-/// Numbers above this limit are not converted, so that floating-point arithmetic stays exact.
+/// Largest number that is converted. Up to this limit, floating-point arithmetic is exact.
 const MOST: u64 = 1 << 50;
 
 /// Returns a time, rate or size in another unit, and any other value unchanged.

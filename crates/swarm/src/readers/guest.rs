@@ -1,5 +1,5 @@
 //! Calls the readers of the kernel engine. The host reads descriptions of guest kernels, and
-//! results from guests. A guest reads its job (the configuration of the run), captured frames, and
+//! results from guests. A guest reads a job (the configuration of its run), captured frames, and
 //! rtnetlink messages.
 
 use std::sync::{Arc, LazyLock};
@@ -15,7 +15,8 @@ use tailback_guest::result::GuestResult;
 use tailback_record::frame::{Envelope, Host, Options, Segment, tcp};
 use tailback_scenario::load;
 
-// The agent is a program, not a library. Its readers are therefore compiled into this crate, too.
+// The agent is a program, not a library. The agent's readers are therefore compiled into this
+// crate, too.
 #[allow(dead_code, reason = "the agent uses all of it")]
 #[path = "../../../guest/src/agent/frame.rs"]
 mod frame;
@@ -26,8 +27,8 @@ mod rtt;
 #[path = "../../../guest/src/agent/xstats.rs"]
 mod xstats;
 
-/// A plan with every congestion control and every queue. With this plan, a guest kernel is checked
-/// against all of them.
+/// A plan with every congestion control and every queue. With this plan, a test checks a guest
+/// kernel against all congestion controls and queues.
 static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     let mut text = "duration = \"1s\"\n".to_owned();
     for entry in aqm::ENTRIES {
@@ -45,8 +46,8 @@ static EVERYTHING: LazyLock<Arc<Plan>> = LazyLock::new(|| {
     scenario.expect("defaults").points.remove(0).plan
 });
 
-/// Reads the description of a guest kernel. For this guest kernel, the plan must either be
-/// converted to a job, or cause errors at positions that exist in the scenario.
+/// Reads the description of a guest kernel. With this guest kernel, the conversion of the plan must
+/// either return a job or report errors.
 pub(super) fn kit(bytes: &[u8]) {
     let Ok(kit) = serde_json::from_slice::<Kit>(bytes) else {
         return;
@@ -56,7 +57,7 @@ pub(super) fn kit(bytes: &[u8]) {
     assert!(refused.iter().all(|refusal| !refusal.message.is_empty()));
 }
 
-/// Reads a job. The job must be printable, and must be the same after it is written and read again.
+/// Reads a job. The job must be printable. A job that is written and read again must not change.
 pub(super) fn job(bytes: &[u8]) {
     let Ok(job) = serde_json::from_slice::<Job>(bytes) else {
         return;
@@ -73,7 +74,7 @@ pub(super) fn result(bytes: &[u8]) {
     let Ok(result) = postcard::from_bytes::<GuestResult>(bytes) else {
         return;
     };
-    // The counters are added up before anything is stored, so the sums must not overflow.
+    // The caller adds up the counters before it stores results, so the sums must not overflow.
     let counts = result.outcome.links.iter().map(|link| link.counts);
     for counts in counts.chain(result.outcome.flows.iter().map(|flow| flow.counts)) {
         let _ = (counts.drops(), counts.marks());
@@ -141,7 +142,7 @@ impl Words<'_> {
 }
 
 /// Writes an ACK with options into limited space, and parses its frame. The parser must find the
-/// same SACK blocks, whichever other options the ACK has.
+/// same SACK blocks, no matter which other options the ACK contains.
 pub(super) fn options(bytes: &[u8]) {
     let mut words = Words(bytes);
     let shape = words.next();

@@ -1,6 +1,6 @@
-//! Wraps each reader of the Rust crates in a function that takes bytes. Each function has checks
-//! that must hold for all bytes. The fuzz targets in `fuzz/` call these functions, and the tests of
-//! this crate run them on the seeds of `fuzz/seeds/`.
+//! Wraps each reader of the Rust crates in a function that takes bytes. Each function contains
+//! checks that must hold for all input bytes. The fuzz targets in `fuzz/` call these functions, and
+//! the tests of this crate call them with the seeds in `fuzz/seeds/`.
 
 mod guest;
 mod packetdrill;
@@ -60,10 +60,9 @@ pub const READERS: &[Reader] = &[
     },
 ];
 
-/// Returns the reader with this name.
+/// Returns the reader with the given name.
 ///
-/// # Panics
-/// If no reader has this name.
+/// # Panics If no reader has the given name.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read
