@@ -1,4 +1,4 @@
-//! The job that the host passes to the guest. It contains namespaces and devices, `ip` and `tc`
+//! The job that the host passes to the guest. A job contains namespaces and devices, `ip` and `tc`
 //! commands, flows and sources with their times, and the points at which packets are captured.
 //!
 //! The host, not the agent in the guest, makes all decisions about a run. Only the host can reject
@@ -60,8 +60,8 @@ pub struct Job {
 /// The hardware address that all devices have.
 pub const HARDWARE_ADDRESS: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
-/// A device that receives packets from a host of programs, and a filter for them. Without the
-/// filter, a program could send any packet through any device of its host.
+/// A device that receives packets from a host of programs, and a filter for these packets. Without
+/// the filter, a program could send any packet through any device of its host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gate {
     /// The device.
@@ -84,8 +84,8 @@ impl Gate {
 pub struct Record {
     /// Time between two samples, in ns.
     pub interval_ns: u64,
-    /// Whether samples are written to the series. All samples are included in the means, even if
-    /// they are not written.
+    /// Whether samples are written to the series. The means include all samples, even if the
+    /// samples are not written.
     pub series: bool,
     /// Whether the sender is sampled after every ACK, to find reductions of its window.
     pub changes: bool,
@@ -307,8 +307,8 @@ pub struct Source {
 /// Each client has its own port.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Connections {
-    /// The settings of all connections, in the form of a flow. Only the port and the size differ
-    /// between the connections.
+    /// The settings of all connections, stored as the settings of a flow. Only the port and the
+    /// size differ between the connections.
     pub flow: Flow,
     /// Port of the first client. The other clients use the port numbers that follow this port.
     pub first_port: u16,
@@ -347,7 +347,7 @@ pub struct Program {
     pub root: String,
     /// The entry's files: their names below `/files`, and their paths in the guest.
     pub files: Vec<(String, String)>,
-    /// Names of the sender's and the receiver's host, if the scenario sets them.
+    /// Names of the sender's and the receiver's host, if the scenario sets these names.
     #[serde(default)]
     pub host_names: Option<[String; 2]>,
     /// Time at which the clients start, including the random offset, in ns.
@@ -383,8 +383,8 @@ pub struct Interop {
 pub struct Side {
     /// The program and its arguments.
     pub run: Vec<String>,
-    /// The condition under which the program is ready, if it is a server. Servers start before the
-    /// run, and the run begins when all servers are ready. `None` for a client.
+    /// The condition under which the program is ready, if the program is a server. Servers start
+    /// before the run, and the run begins when all servers are ready. `None` for a client.
     pub ready: Option<Ready>,
     /// Folder in the guest that becomes the program's root. `None` if the root folder consists of
     /// packages.
@@ -415,8 +415,8 @@ pub enum Ready {
 impl Job {
     /// Returns the flow, source or program to which each number of a captured packet belongs. In
     /// captures, such a number identifies the flow, source or program of a packet. Flows, sources
-    /// and connections of sources are numbered in the order of their ports. Programs have no port,
-    /// because the addresses of their hosts identify their packets.
+    /// and connections of sources are numbered in the order of their ports. Programs are not
+    /// numbered by port, because the addresses of their hosts identify their packets.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.sources.iter().map(|source| &source.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));

@@ -1,4 +1,5 @@
-//! The result of a run in the guest. The agent writes it to one file in the postcard format.
+//! The result of a run in the guest. The agent writes the result to one file in the postcard
+//! format.
 
 use serde::{Deserialize, Serialize};
 use tailback_record::Outcome;
@@ -13,7 +14,7 @@ pub struct GuestResult {
     pub outcome: Outcome,
     /// The environment of the run, for the manifest.
     pub environment: Environment,
-    /// Warnings about how the programs behaved, for their authors.
+    /// Warnings about the behaviour of programs, for the authors of the programs.
     pub about_programs: Vec<String>,
 }
 
@@ -24,7 +25,8 @@ pub struct Environment {
     pub kernel: String,
     /// Output of `tc -V`.
     pub iproute2: String,
-    /// Every queue discipline, as `tc -d qdisc show` prints it: the namespace, and the text.
+    /// The output of `tc -d qdisc show` for every queue discipline. Each item contains the
+    /// namespace and the text.
     pub qdiscs: Vec<(String, String)>,
     /// Statistics of each link's queue at the end, from `tc -s qdisc show`.
     pub statistics: Vec<(String, String)>,

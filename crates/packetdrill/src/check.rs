@@ -17,14 +17,14 @@ pub struct Statement {
     pub action: Action,
 }
 
-/// What a statement does when it is run.
+/// The action of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Checks that the expression is true.
     Assert(Expression),
     /// Sets the name to the value of the expression.
     Assign(String, Expression),
-    /// Does nothing. The statement is a `print`.
+    /// Does nothing, because the statement is a `print`.
     Pass,
 }
 

@@ -1,5 +1,5 @@
-//! Negotiates ECN between the end that the script plays and the host under test. Also converts ECN
-//! fields in scripts to the simulator's ECN fields.
+//! Negotiates ECN between the endpoint that the script plays and the host under test. Also converts
+//! ECN fields in scripts to the simulator's ECN fields.
 
 use tailback_engine::packet::{Ecn, Packet};
 use tailback_engine::plan::EcnFeedback;

@@ -4,8 +4,9 @@
 //! For outgoing data, a retransmitted segment has the same payload as the original segment.
 //!
 //! For incoming data, the stream is split into segments wherever a packet of the script begins or
-//! ends. A packet therefore usually arrives as one segment. If other packets overlap the packet, it
-//! arrives as several segments at the same instant, and only the last of their ACKs is used.
+//! ends. A packet therefore usually arrives as one segment. If other packets overlap a packet, it
+//! arrives as several segments at the same instant. Of the ACKs for these segments, only the last
+//! is used.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -58,7 +59,7 @@ pub(crate) struct Sent {
     /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
     /// Whether this packet is compared with the script's expectation. This field is false for
-    /// packets of the handshake, if this crate sends them instead of the simulator.
+    /// packets of the handshake that this crate sends instead of the simulator.
     pub judged: bool,
 }
 
@@ -82,7 +83,7 @@ pub(crate) struct Host {
     /// The stream positions, in bytes, at which the script's incoming packets begin or end.
     edges: Vec<u32>,
     arrived: BTreeSet<usize>,
-    /// Maps this host's timestamp values in the script to the send times in the simulator.
+    /// Maps the timestamp values of this host in the script to send times in the simulator.
     stamps: BTreeMap<u32, Time>,
     mss: u32,
     /// Whether both ends support SACK.
@@ -96,8 +97,8 @@ pub(crate) struct Host {
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
     /// Whether the simulator decides the ECN flags of the handshake. The simulator decides the
-    /// flags if this end requests Accurate ECN, or if it accepts a request for Accurate ECN or RFC
-    /// 3168.
+    /// flags if this end requests Accurate ECN. They are also decided by the simulator if this end
+    /// accepts a request for Accurate ECN or RFC 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
@@ -106,8 +107,8 @@ pub(crate) struct Host {
 }
 
 impl Host {
-    /// Makes a host in the state before the handshake. `syn` is the other end's SYN or SYN-ACK, and
-    /// `inbound` are all packets that the script will send.
+    /// Makes a host in the state before the handshake. `syn` is the SYN or SYN-ACK of the other
+    /// end. `inbound` contains all packets that the script will send.
     pub fn new<'a>(
         setup: &Setup,
         syn: &Segment,
@@ -127,8 +128,8 @@ impl Host {
         let sack = syn.options().contains(&TcpOption::SackPermitted);
         let accurate = agreed.ecn == Much::Accurate;
         let inbound: Vec<&Segment> = inbound.collect();
-        // If every full segment has the AccECN option, its payload is shorter by the option's
-        // length.
+        // If every full segment has the AccECN option, the payload of the segment is shorter by the
+        // option's length.
         let option = accurate && matches!(setup.option, AccEcnOption::Full | AccEcnOption::Persist);
         let opens = |p: &&Segment| p.accecn().is_some();
         let heard = opens(&syn) || inbound.first().is_some_and(opens);
@@ -412,8 +413,9 @@ impl Host {
         self.sender.set_rwnd(self.window / u64::from(self.mss));
     }
 
-    /// Updates the window as Linux's `tcp_ack_update_window` does. If a packet has a smaller window
-    /// and acknowledges no new data, Linux assumes that the packet is old and keeps the window.
+    /// Updates the window according to Linux's `tcp_ack_update_window`. If a packet has a smaller
+    /// window and acknowledges no new data, Linux assumes that the packet is old and keeps the
+    /// window.
     fn take_window(&mut self, packet: &Segment, advanced: bool) {
         let told = u64::from(packet.win.unwrap_or(0)) << self.scale;
         if advanced || told > self.window {
@@ -473,7 +475,7 @@ impl Host {
         }
         let old_window = self.window;
         self.take_window(packet, ack > una);
-        // A packet with data is not a duplicate ACK, even if it acknowledges nothing new.
+        // A packet with data is not a duplicate ACK, even if it acknowledges no new data.
         if !packet.is_empty() && ack <= una {
             if self.window != old_window {
                 self.with_sender(now, |s, wire| s.write(0, now, wire));
@@ -481,7 +483,7 @@ impl Host {
             return Ok(());
         }
         if self.window != old_window && ack == una && packet.sack().is_empty() {
-            // The packet may have increased the receive window, so let the sender send.
+            // The packet may have increased the receive window, so let the sender send more data.
             self.with_sender(now, |s, wire| s.write(0, now, wire));
             return Ok(());
         }
@@ -522,7 +524,7 @@ impl Host {
             }
             Counters::from_the_wire(counters).put(&mut told);
         }
-        // D-SACK, RFC 2883 section 4.
+        // The first block is a D-SACK (RFC 2883 section 4).
         if let Some(&(from, to)) = blocks.first() {
             let inside = |b: &(u32, u32)| b.0 <= from && to <= b.1;
             if to <= ack || blocks.get(1).is_some_and(inside) {
@@ -563,7 +565,7 @@ impl Host {
         Ok(())
     }
 
-    /// Returns the fields of `tcp_info` and the constants that assertions can use.
+    /// Returns the fields of `tcp_info` and the constants that assertions may contain.
     pub fn values(&self) -> Values {
         let (info, conn, window) = (self.sender.info(), &self.sender.conn, &self.sender.window);
         let us = |t: Time| (t.ns() / 1000) as i64;

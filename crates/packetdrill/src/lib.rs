@@ -2,12 +2,12 @@
 //!
 //! packetdrill (Cardwell et al., USENIX ATC 2013) runs a script. The script plays one end of a
 //! connection, and a kernel is the other end. packetdrill checks which packets the kernel sends,
-//! and when. The kernel's selftests contain about two hundred such scripts.
+//! and when it sends them. The kernel's selftests contain about two hundred such scripts.
 //!
 //! packetdrill can also test a TCP implementation in a shared library (`--so_filename`). This crate
-//! does not use packetdrill, because the Debian suites on which tailback is built do not package
-//! it. Instead, this crate interprets scripts itself. The interpreter supports the parts of the
-//! script language for TCP, but not the parts for other kernel features.
+//! does not use packetdrill, because the Debian releases on which tailback is built have no package
+//! of packetdrill. Instead, this crate interprets scripts itself. The interpreter supports the
+//! parts of the script language for TCP, but not the parts for other kernel features.
 //!
 //! | file | content |
 //! |---|---|
@@ -22,9 +22,9 @@
 //! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! The interpreter checks which data segments and ACKs are sent, and when. The interpreter checks
-//! the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option in
-//! these packets. The interpreter also checks assertions on `tcp_info`. It does not check:
+//! The interpreter checks which data segments and ACKs are sent, and when they are sent. It checks
+//! the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option of
+//! data segments and ACKs. The interpreter also checks assertions on `tcp_info`. It does not check:
 //! - the handshake, in which this crate answers instead of the simulator (but if an end requests
 //!   Accurate ECN, the flags of the handshake are checked);
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;

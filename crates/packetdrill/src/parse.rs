@@ -111,7 +111,7 @@ impl Reader {
         }
     }
 
-    /// Returns line and column of a position.
+    /// Returns the line and the column of a position.
     fn place(&self, at: usize) -> (u32, u32) {
         let before = &self.text[..at.min(self.text.len())];
         let line = before.iter().filter(|c| **c == '\n').count() as u32 + 1;
@@ -248,7 +248,7 @@ impl Reader {
             .take(9)
             .collect();
         let below: u64 = nine.parse().map_err(|_| self.error("a time in seconds"))?;
-        // With this limit, sums of times fit in 64 bits.
+        // Because of this limit, sums of times fit in 64 bits.
         if whole > MOST_SECONDS {
             return Err(self.error("a time of at most 100000 seconds"));
         }
@@ -423,7 +423,7 @@ impl Reader {
         })
     }
 
-    /// Parses the counters of an option, in any order: `e1b 1 ceb 0 e0b 1`.
+    /// Parses the counters of an option, in any order, such as `e1b 1 ceb 0 e0b 1`.
     fn counters(&mut self) -> Parsed<[Option<u32>; 3]> {
         let mut counters = [None; 3];
         loop {

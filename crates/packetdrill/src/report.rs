@@ -88,7 +88,7 @@ pub fn table(rows: &[Row]) -> String {
 }
 
 /// Returns JSON: `{"kernel", "scripts": [...], "pass", "runs", "fail", "not_applicable"}`.
-/// `version` is the version of the kernel that the scripts come from.
+/// `version` is the version of the kernel from which the scripts come.
 pub fn json(rows: &[Row], version: Option<&str>) -> Value {
     let scripts: Vec<Value> = rows
         .iter()
@@ -166,8 +166,8 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// Returns a page that lists the scripts that pass, the scripts that fail, with the reason, and the
-/// scripts that do not apply. `version` is the version of the kernel that the scripts come from.
+/// Returns a page that lists which scripts pass, which scripts fail (with the reason), and which
+/// scripts do not apply. `version` is the version of the kernel from which the scripts come.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
         format!("The scripts are those of Linux {v}.\n")

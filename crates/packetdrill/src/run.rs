@@ -199,7 +199,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Advances the time to `to` and runs the timers that expire until then.
+    /// Advances the time to `to` and runs the timers that expire until this time.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();
@@ -212,8 +212,8 @@ impl Run<'_> {
         self.now = self.now.max(to);
     }
 
-    /// Returns the packets that the script will send on this connection, that is, before it opens
-    /// the next socket.
+    /// Returns the packets that the script will send on the current connection, that is, before the
+    /// script opens the next socket.
     fn inbound_after(&self, index: usize) -> impl Iterator<Item = &Segment> {
         self.script.events[index..]
             .iter()
@@ -343,7 +343,7 @@ impl Run<'_> {
                 Ok(())
             }
             // These options concern socket buffers, routing and the results of reads. The simulator
-            // has no such buffers, routes or reads.
+            // has no socket buffers, routes or reads.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",

@@ -75,7 +75,7 @@ impl Setup {
             "set_sysctls.py" | "sysctl" => {
                 let mut quoted = false;
                 for &arg in args {
-                    // If a quotation mark is open, this word belongs to the quoted list.
+                    // If a quotation mark is open, the word belongs to the quoted list.
                     let inner = quoted;
                     quoted ^= arg.matches('"').count() % 2 == 1;
                     if !(inner || arg.starts_with('-')) {
@@ -94,7 +94,7 @@ impl Setup {
             }
             "tc" if args.ends_with(&["root", "pfifo"]) => Ok(()),
             "tc" => Err((Category::Command, "a queue that drops".to_owned())),
-            // ethtool only sets offloads, which the simulator does not have.
+            // Skip ethtool, because it only sets offloads, which the simulator does not have.
             "ethtool" => Ok(()),
             "ip" if args.starts_with(&["tcp_metrics"]) => Ok(()),
             "ip" => Err((Category::Pmtu, "sets the MTU of a device".to_owned())),
@@ -115,8 +115,8 @@ impl Setup {
         match (name, value) {
             ("tcp_slow_start_after_idle", _) => self.idle_restart = value != "0",
             ("tcp_ecn", value) => {
-                // The values come from Linux's `enum tcp_ecn_mode`. Each value gives two forms of
-                // ECN: the form to request and the form to accept.
+                // The values come from Linux's `enum tcp_ecn_mode`. Each value stands for two forms
+                // of ECN: the form to request and the form to accept.
                 (self.ecn, self.ecn_accept) = match value {
                     "0" => (Much::None, Much::None),
                     "1" => (Much::Rfc3168, Much::Rfc3168),
@@ -167,9 +167,9 @@ impl Setup {
     }
 }
 
-/// Returns the line of a part of the script that the simulator does not support, and the reason.
-/// Such a script does not apply. If the simulator does not support several parts, returns the part
-/// whose category comes first in [`Category`].
+/// Returns the line of a part of the script that the simulator does not support, and the reason. A
+/// script with such a part does not apply to the simulator. If the simulator does not support
+/// several parts, returns the part whose category comes first in [`Category`].
 pub(crate) fn beyond(script: &Script) -> Option<(u32, Beyond)> {
     if script
         .options

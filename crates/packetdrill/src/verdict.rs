@@ -43,7 +43,7 @@ pub enum Category {
 }
 
 impl Category {
-    /// Returns a short label for this category.
+    /// Returns a short label for the category.
     pub const fn label(self) -> &'static str {
         match self {
             Category::Ipv6 => "IPv6",
@@ -114,8 +114,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Returns whether the script checks enough to distinguish a correct sender or receiver from a
-    /// wrong one. A single packet with only a sequence range is not enough, because every
+    /// Returns whether the script checks enough to distinguish a correct sender or receiver from an
+    /// incorrect one. A single packet with only a sequence range is not enough, because every
     /// implementation of TCP sends such a packet.
     pub fn asserts(&self) -> bool {
         self.assertions + self.fields > 0 || self.packets > 1

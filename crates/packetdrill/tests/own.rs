@@ -60,8 +60,7 @@ timeout              pass           5       0        9
     assert_eq!(report::table(&rows), expected);
 }
 
-/// Tests that a script fails if one of its checked packets is expected a second later or one byte
-/// longer.
+/// Tests that a script fails if it expects one of its packets a second later, or one byte longer.
 #[test]
 fn every_packet_is_compared() {
     for path in scripts_in(&own()).expect("tests/own") {

@@ -31,7 +31,7 @@ const MAGIC: &[u8; 16] = b"tailback runs 1\n";
 /// tailback writes the catalogue if it has at least this number of new entries.
 const WORTH_WRITING: usize = 1000;
 /// Minimum age of a folder in the catalogue, in ns. If two changes happen within this time, a file
-/// system may record the same time for both.
+/// system may record the same time for both changes.
 const SETTLED_NS: i128 = 2_000_000_000;
 /// Length of a stored entry, in bytes: id, size, and both fingerprints.
 const ENTRY: usize = 10 + 8 + 8 + 16;
@@ -44,8 +44,8 @@ struct Entry {
     bytes: u64,
     /// Fingerprint of the folder without its files.
     folder: u64,
-    /// Fingerprint of the folder with its files, at the time of their verification. 0 if the files
-    /// were not verified.
+    /// Fingerprint of the folder with its files, at the time when the files were verified. 0 if the
+    /// files were not verified.
     verified: u128,
 }
 
@@ -82,9 +82,9 @@ impl Catalogue {
         }
     }
 
-    /// Returns the size of the files directly in a run folder when the folder was last measured, in
-    /// bytes, or 0 if the folder does not exist. If a file grows in place, the folder itself does
-    /// not change. This function does not detect such a change, because it does not look up files.
+    /// Returns the last measured size of the files directly in a run folder, in bytes, or 0 if the
+    /// folder does not exist. If a file grows in place, the folder itself does not change. This
+    /// function does not detect such a change, because it does not look up files.
     ///
     /// # Errors
     /// If the folder cannot be read.
@@ -227,8 +227,8 @@ fn measured(path: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// Returns the time before which a folder must have changed last to be stored in the catalogue, in
-/// ns since 1970.
+/// Returns a time limit in ns since 1970. The catalogue stores only folders that have not changed
+/// since this time.
 fn settled() -> i128 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(i128::MIN, |now| now.as_nanos() as i128 - SETTLED_NS)
@@ -374,8 +374,8 @@ mod state {
     }
 }
 
-/// Other systems do not report when an inode changed, so the catalogue stays empty on these
-/// systems.
+/// Systems other than Unix do not report when an inode changed, so the catalogue stays empty on
+/// these systems.
 #[cfg(not(unix))]
 mod state {
     use std::path::Path;

@@ -80,14 +80,14 @@ causes! {
 }
 
 impl Cause {
-    /// Returns the name of the time series that contains the events of this cause: `drop.<name>` or
-    /// `mark.<name>`.
+    /// Returns the name of the time series that contains the events with this cause: `drop.<name>`
+    /// or `mark.<name>`.
     pub fn event(self) -> String {
         let kind = if self.is_drop() { "drop" } else { "mark" };
         format!("{kind}.{}", self.name())
     }
 
-    /// Returns whether this cause drops the packet.
+    /// Returns whether events with this cause drop a packet.
     #[inline]
     pub const fn is_drop(self) -> bool {
         matches!(self.effect(), Effect::Drop)
@@ -101,12 +101,12 @@ pub enum Seen {
     Arrived,
     /// The packet left the queue with its final ECN field.
     Left,
-    /// The queue or a schedule dropped the packet, or the link lost it after the queue.
+    /// The queue or a schedule dropped the packet, or the link lost the packet after the queue.
     Dropped(Cause),
 }
 
-/// Counters, one for each [`Cause`]. Additions saturate instead of overflowing, because an
-/// untrusted guest may send any numbers.
+/// Counters, one for each [`Cause`]. Sums do not overflow, but stop at the largest number, because
+/// an untrusted guest may send any numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts(pub [u64; Cause::COUNT]);
 
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     /// Tests the names and effects of the causes. The names must not change, because stored runs
-    /// contain them.
+    /// contain these names.
     #[test]
     fn each_cause_has_its_name_and_effect() {
         let expected = [
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn counters_sum_by_effect_and_saturate() {
-        // Count each cause a different number of times: 1, 2, ... 14.
+        // Count the first cause once, the second cause twice, and so on up to 14 times.
         let mut counts = Counts::default();
         for (times, cause) in (1..).zip(Cause::ALL) {
             (0..times).for_each(|_| counts.add(cause));

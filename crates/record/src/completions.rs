@@ -13,8 +13,8 @@ pub struct Completion {
     pub at_ns: u64,
     /// Payload, in bytes.
     pub bytes: u64,
-    /// Time from the start of the client's connection (or from its request for a chunk) until the
-    /// client received the last byte, in ns.
+    /// Time from the client's connect (or its request for a chunk) until the client received the
+    /// last byte, in ns.
     pub took_ns: u64,
 }
 

@@ -8,7 +8,7 @@
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
-//! tailback detects damage by the hashes and repeats these runs.
+//! The hashes reveal the damage, and tailback repeats the damaged runs.
 
 use std::fs::{self, File};
 use std::io;
@@ -23,8 +23,8 @@ const WAIT: Duration = Duration::from_secs(1);
 /// If a group has at most this many runs, and all programs together have more than `MUCH_KIB` of
 /// unwritten data, tailback syncs each file instead of the whole file system.
 const FEW: usize = 4;
-/// Amount of unwritten data of all programs, in KiB. A disk needs about as long to write this
-/// amount as to sync the files of a run one by one.
+/// Amount of unwritten data of all programs, in KiB. A disk writes this amount in about the time
+/// that it takes to sync the files of a run one by one.
 const MUCH_KIB: u64 = 16 << 10;
 
 /// Finished runs that are not synced to disk yet.
@@ -130,8 +130,8 @@ fn sync_file_system(_folder: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Syncs every file and folder of a run. Does nothing if the folder no longer exists. In this case,
-/// the run was deleted, or was damaged and moved.
+/// Syncs every file and folder of a run. Does nothing if the folder no longer exists. A missing
+/// folder belongs to a run that was deleted, or that was damaged and moved.
 fn sync_tree(folder: &Path) -> io::Result<()> {
     let entries = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -162,8 +162,8 @@ fn synced(file: &File) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Syncs the directory entries of a folder. Ignores the errors of file systems that do not support
-/// this. On Windows, does nothing.
+/// Syncs the directory entries of a folder. Ignores the errors of file systems that cannot sync
+/// folders. On Windows, does nothing.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(windows) {
         return Ok(());
@@ -263,8 +263,8 @@ mod tests {
         let nowhere = root.path().join("nowhere");
         let error = sync_folder(&nowhere).expect_err("no folder");
         assert!(error.to_string().contains("nowhere"), "{error}");
-        // This path causes the same kind of error as a file system that cannot sync folders.
-        // `sync_folder` must ignore the error.
+        // The path in this test causes the same kind of error as a file system that cannot sync
+        // folders. `sync_folder` must ignore the error.
         assert!(sync_folder(Path::new("no\0path")).is_ok());
         assert!(sync_tree(&nowhere).is_ok(), "a run that is gone");
     }

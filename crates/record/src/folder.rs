@@ -40,7 +40,7 @@ use crate::{Outcome, summary::Summary, table};
 pub struct Manifest<'a> {
     /// Id of the run: a hash of the canonical scenario, the seed and the engine version.
     pub run_id: &'a str,
-    /// Engine, e.g. `sim`.
+    /// Name of the engine, such as `sim`.
     pub engine: &'a str,
     /// Release of the engine, and hash of its sources.
     pub engine_version: &'a str,
@@ -111,7 +111,7 @@ impl Store {
         })
     }
 
-    /// Returns the path of the folder of the run with this id. The folder may not exist yet.
+    /// Returns the path of the folder of the run with the given id. The folder may not exist yet.
     pub fn path(&self, run_id: &str) -> PathBuf {
         self.runs.join(run_id)
     }
@@ -181,8 +181,8 @@ impl Store {
         self.scratch.discard(run_id);
     }
 
-    /// Writes a finished run, including the files from [`Store::scratch_file`]. On failure, removes
-    /// all files of the run. The run may be synced to disk later ([`Store::settle`]).
+    /// Writes a finished run, including the files from [`Store::scratch_file`]. If the write fails,
+    /// removes all files of the run. The run may be synced to disk later ([`Store::settle`]).
     pub fn write(
         &self,
         manifest: &Manifest<'_>,
@@ -215,7 +215,7 @@ impl Store {
         self.pending.add(run_id).map(|()| Stored::New)
     }
 
-    /// Syncs all finished runs that are not synced yet. Call this after the last run.
+    /// Syncs all finished runs that are not synced yet. Call this function after the last run.
     pub fn settle(&self) -> io::Result<()> {
         self.pending.settle()
     }

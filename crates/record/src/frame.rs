@@ -2,7 +2,8 @@
 //! correct lengths and checksums.
 //!
 //! The simulator's packets contain no bytes, but a capture for Wireshark needs the bytes of the
-//! packets' headers. Checksums assume that the payload is zeros. The payload itself is not written.
+//! packets' headers. Checksums assume that the payload is zeros. The headers are not followed by
+//! the payload.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -69,7 +70,7 @@ pub struct Segment<'a> {
     pub options: &'a [u8],
 }
 
-/// Builds TCP options within the available space. As Linux does, pads each option at its front to a
+/// Builds TCP options within the available space. Like Linux, pads each option at its front to a
 /// multiple of 4 bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -83,7 +84,7 @@ pub struct Options {
 const NOP: u8 = 1;
 
 impl Options {
-    /// Creates an empty list of options with space for this many bytes.
+    /// Creates an empty list of options with space for the given number of bytes.
     pub fn new(room: usize) -> Options {
         Options {
             bytes: [NOP; TCP_OPTIONS],
@@ -93,12 +94,12 @@ impl Options {
         }
     }
 
-    /// Returns the bytes of the options so far.
+    /// Returns the bytes of the options that have been added so far.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Adds the maximum segment size, in bytes. Returns whether it fits.
+    /// Adds the maximum segment size, in bytes. Returns whether the option fits.
     pub fn mss(&mut self, mss: u16) -> bool {
         let [high, low] = mss.to_be_bytes();
         self.put(&[2, 4, high, low])
@@ -125,7 +126,7 @@ impl Options {
         self.put(&option)
     }
 
-    /// Adds SACK blocks. A block is given as the sequence number of its first byte and the sequence
+    /// Adds SACK blocks. A block is a pair: the sequence number of its first byte, and the sequence
     /// number after its last byte.
     pub fn sack(&mut self, blocks: &[(u32, u32)]) -> bool {
         let blocks = &blocks[..blocks.len().min(4)];
@@ -232,8 +233,8 @@ fn start(envelope: &Envelope, protocol: u8, header: usize, out: &mut Vec<u8>) {
     let length = (IPV4 + header) as u16 + envelope.payload;
     out.extend_from_slice(&[0x45, envelope.ecn & 3]);
     out.extend_from_slice(&length.to_be_bytes());
-    // Identification is 0, because packets are never fragmented (RFC 6864). DF is set, and TTL is
-    // 64.
+    // The identification field is 0, because packets are never fragmented (RFC 6864). The flag DF
+    // is set, and the TTL is 64.
     out.extend_from_slice(&[0, 0, 0x40, 0, 64, protocol, 0, 0]);
     out.extend_from_slice(&envelope.from.ip);
     out.extend_from_slice(&envelope.to.ip);
@@ -380,8 +381,8 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // Among all ports, exactly one makes the computed checksum 0. UDP sends all ones in place
-        // of a checksum of 0.
+        // Among all ports, exactly one makes the computed checksum 0. In this case, UDP sends all
+        // ones instead of 0.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Histogram;
 
-/// Time after which an incomplete frame is considered lost, in ns.
+/// Time after which an incomplete frame counts as lost, in ns.
 const GIVEN_UP_NS: u64 = 10_000_000_000;
 /// A gap between two playable frames is a stall if it exceeds two limits. The first limit is the
 /// frame interval plus this time (in ns). The second limit is three frame intervals.
@@ -35,7 +35,8 @@ pub struct FrameRules {
     /// Time from the capture of a frame to its deadline, in ns. A frame is late if it is not
     /// complete at its deadline.
     pub deadline_ns: u64,
-    /// Number of frames from one key frame to the next. If this is 0, no frame depends on another.
+    /// Number of frames from one key frame to the next. If this number is 0, no frame depends on
+    /// another frame.
     pub group: u64,
 }
 
@@ -122,8 +123,8 @@ impl Frames {
         }
     }
 
-    /// Records that a frame with this many datagrams and bytes of media was captured. Returns the
-    /// frame's number.
+    /// Records the capture of a frame with the given number of datagrams and bytes of media.
+    /// Returns the frame's number.
     pub fn capture(&mut self, datagrams: u32, media_bytes: u64, now_ns: u64) -> u64 {
         while let Some(front) = self.frames.front()
             && (front.complete_ns.is_some() || front.captured_ns + GIVEN_UP_NS <= now_ns)
@@ -260,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Captures a frame of two datagrams every 40 ms. `arrivals` are the delays of the second
+    /// Captures a frame of two datagrams every 40 ms. `arrivals` contains the delays of the second
     /// datagrams, in ms.
     fn played(group: u64, arrivals: &[Option<u64>]) -> FrameOutcome {
         let mut frames = Frames::new(rules(group), 0);

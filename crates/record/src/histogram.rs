@@ -175,7 +175,7 @@ fn widen(page: u8) -> u16 {
 }
 
 impl Far {
-    /// Returns the far row of a power of two, or `None`.
+    /// Returns the far row of a power of two, or `None` if the power has no far row.
     #[inline]
     fn of(&self, block: usize) -> Option<&Row> {
         self.rows.get(usize::from(self.row[block]))
@@ -308,7 +308,8 @@ impl Histogram {
         }
     }
 
-    /// Gives a power of two with many values a near row. The older near row becomes a far row.
+    /// Gives a power of two with many values a near row. The older of the two near rows becomes a
+    /// far row.
     fn promote(&mut self, block: usize) {
         if self.pages.len() >= MOST_NEAR {
             return;
@@ -358,7 +359,7 @@ impl Histogram {
         all.filter(|(_, _, n)| *n > 0)
     }
 
-    /// Returns the row of a power of two, or `None`.
+    /// Returns the row of a power of two, or `None` if the power has no row.
     fn row(&self, block: usize) -> Option<Row> {
         let near = self.blocks.iter().position(|b| usize::from(*b) == block);
         match near {
@@ -377,19 +378,19 @@ impl Histogram {
         self.sum
     }
 
-    /// Returns the exact largest value, or `None` without values.
+    /// Returns the exact maximum, or `None` if the histogram is empty.
     pub fn max(&self) -> Option<u64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// Returns the mean, computed from the exact sum, or `None` without values.
+    /// Returns the mean, computed from the exact sum, or `None` if the histogram is empty.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` without values. The
-    /// percentile is the middle of the bucket that contains the value of rank ceil(p/100 * n). It
-    /// does not exceed the maximum of all values.
+    /// Returns the nearest-rank percentile for `p` in 0..=100, or `None` if the histogram is empty.
+    /// The percentile is the middle of the bucket that contains the value of rank ceil(p/100 * n).
+    /// The percentile does not exceed the maximum of all values.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let [value] = self.percentiles([p]);
         value
@@ -494,8 +495,8 @@ mod tests {
         assert_eq!(Histogram::new().percentile(50.0), None);
     }
 
-    /// Compares a histogram with a list of values. Some buckets of the histogram have more values
-    /// than one byte can count.
+    /// Compares a histogram with a list of values. Some buckets of the histogram contain more
+    /// values than one byte can count.
     #[test]
     fn nothing_is_lost_of_what_is_carried() {
         let mut histogram = Histogram::new();
@@ -545,7 +546,7 @@ mod tests {
         for step in 0..200_000_u64 {
             random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
             // Half of the values are equal, so they share one bucket. After every 5,000 steps, this
-            // value doubles.
+            // common value doubles.
             let value = match random >> 63 {
                 0 => 3 << (10 + step / 5_000),
                 _ => (random << 1) >> (step / 20_000 * 6),

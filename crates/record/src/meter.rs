@@ -69,7 +69,7 @@ pub struct Meter {
     details: Option<Box<Details>>,
 }
 
-/// Further measurements, which only some runs need.
+/// Additional measurements, which only some runs need.
 #[derive(Default)]
 struct Details {
     classes: Option<ClassRecorder>,
@@ -124,8 +124,8 @@ impl ByOwner {
 }
 
 impl Meter {
-    /// Creates a meter that counts events at or after `warmup_ns`. `owners` is the result of
-    /// [`owners`].
+    /// Creates a meter that counts events at or after `warmup_ns`. `owners` is the result of the
+    /// function [`owners`].
     pub fn new(owners: Arc<[u32]>, warmup_ns: u64) -> Meter {
         Meter {
             bytes: 0,

@@ -65,8 +65,9 @@ pub fn find(path: &Path) -> Result<Found, String> {
 /// Only root can unpack these special files from an image, and the guest does not show them to
 /// programs.
 ///
-/// # Errors Returns why the folder cannot be used, as a sentence. The sentence lists at most ten
-/// unreadable files.
+/// # Errors
+/// Returns why the folder cannot be used, as a sentence. The sentence lists at most ten unreadable
+/// files.
 pub fn find_root(path: &Path) -> Result<Found, String> {
     let whole = path.canonicalize().map_err(|e| said(&e))?;
     if !whole.is_dir() {

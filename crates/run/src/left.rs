@@ -10,8 +10,9 @@ use tailback_record::folder::{Store, at};
 
 /// Writes the files into the folder of the unfinished run: `programs/NAME/SIDE/out/FILE`.
 ///
-/// # Errors Returns the error of the file system, with the path. Returns an error for a name that
-/// leads out of the entry's folder, such as `../log`.
+/// # Errors
+/// Returns the error of the file system, with the path. Returns an error for a name that leads out
+/// of the entry's folder, such as `../log`.
 pub fn write(store: &Store, run_id: &str, outcome: &Outcome) -> io::Result<()> {
     for program in &outcome.programs {
         for file in &program.files {

@@ -59,8 +59,9 @@ impl Results {
     /// Throughput is the rate of the payload that reached the receiver. For other traffic, it is
     /// the rate of the bytes of whole frames.
     ///
-    /// # Panics If the name does not exist, or if the flow, endpoints or traffic started too late
-    /// to be measured.
+    /// # Panics
+    /// If the name does not exist, or if the flow, endpoints or traffic started too late to be
+    /// measured.
     #[track_caller]
     pub fn throughput_mbit(&self, name: &str) -> f64 {
         let summary = self.summary();
@@ -260,7 +261,8 @@ impl Results {
 
     /// Returns the sending endpoint of an entry in its final state.
     ///
-    /// # Panics If the entry does not exist, or if its endpoint has another type.
+    /// # Panics
+    /// If the entry does not exist, or if its endpoint has another type.
     #[track_caller]
     pub fn sender<E: Endpoint>(&self, name: &str) -> &E {
         self.endpoint(name, Side::Sender)

@@ -35,8 +35,9 @@ impl Simulation {
     /// `reverse`, `dscp`, `hosts` and `class`. The default name of an entry with a `kind` is the
     /// kind. The endpoints replace the programs of such an entry.
     ///
-    /// # Errors All errors of the scenario. The function also rejects sweeps and `[[assert]]`,
-    /// because a simulation is one run.
+    /// # Errors
+    /// All errors of the scenario. The function also rejects sweeps and `[[assert]]`, because a
+    /// simulation is one run.
     pub fn from_toml(text: &str) -> Result<Simulation, Error> {
         Simulation::from_toml_with(text, &[])
     }
@@ -138,9 +139,9 @@ impl Simulation {
 
     /// Runs the simulation to its end.
     ///
-    /// # Errors If an entry does not have endpoints, or if an endpoint panics, loops without
-    /// progress or floods the network. The simulation cannot stop an endpoint that never returns
-    /// from a call.
+    /// # Errors
+    /// If an entry does not have endpoints, or if an endpoint panics, loops without progress or
+    /// floods the network. The simulation cannot stop an endpoint that never returns from a call.
     pub fn run(self) -> Result<Results, Error> {
         let names = self.entries();
         let missing = names.iter().enumerate();

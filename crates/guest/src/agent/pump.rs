@@ -1,6 +1,6 @@
 //! Runs threads that only write to a socket, or only read from a socket, with blocking calls.
 //!
-//! The kernel wakes a thread that waits in such a call directly. Waking a thread that waits in
+//! The kernel wakes a thread that waits in a blocking call directly. Waking a thread that waits in
 //! `epoll_wait` takes two more switches between the kernel and the agent's process. Because it is
 //! cheap to wake the thread, each call may transfer a small amount of data, which stays in the
 //! processor's cache.
@@ -27,9 +27,9 @@ pub type Failure = Arc<OnceLock<String>>;
 ///
 /// A flow that ends by itself gets no threads. The main loop must notice the end of a flow at once,
 /// and a thread in a system call would delay this notice. Flows with segmentation offload get no
-/// threads, because their segments leave in large bursts, for which more data must be ready. If
-/// every ACK is recorded, flows get no threads. In this case, each ACK wakes the agent anyway, so
-/// threads would save nothing. If the job has programs, flows get no threads, because a process
+/// threads, because their segments leave in large bursts, for which more data must be ready. Flows
+/// get no threads if every ACK is recorded, because each ACK then wakes the agent anyway. Threads
+/// would therefore save nothing. If the job has programs, flows get no threads, because a process
 /// that starts programs must have only one thread.
 pub fn serves(flow: &Flow, job: &Job) -> bool {
     let limited = flow.application.is_some();

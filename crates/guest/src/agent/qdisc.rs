@@ -32,7 +32,7 @@ const NLM_F_ECHO: u16 = 8;
 const NLM_F_DUMP: u16 = 0x300;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
-/// Bytes of `struct nlmsghdr` and `struct tcmsg`.
+/// Total size of `struct nlmsghdr` and `struct tcmsg`, in bytes.
 const HEADER: usize = 16;
 const TCMSG: usize = 20;
 const TCA_KIND: u16 = 1;

@@ -6,10 +6,10 @@
 //!
 //! Every queue discipline in the registry keeps the order of packets of a flow and direction. A
 //! single queue keeps the order of all packets. A packet that a later packet overtakes must
-//! therefore have been dropped. In other queue disciplines, such as netem, an overtaken packet may
-//! still leave later. In these queue disciplines, a packet counts as dropped only if it never
-//! leaves. RED may mark a packet that is then dropped because the buffer is full. The captures do
-//! not show such a mark.
+//! therefore have been dropped. In a queue discipline outside the registry, such as netem, an
+//! overtaken packet may still leave later. It therefore counts as dropped only if it never leaves.
+//! RED may mark a packet that is then dropped because the buffer is full. The captures do not show
+//! such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -101,7 +101,7 @@ struct Waiting {
     packets_out: u64,
 }
 
-/// A packet that the queue is known to have dropped.
+/// A packet that the queue has certainly dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Slot of the packet. If the queue keeps the order of packets, the dropped packet was the
@@ -136,8 +136,8 @@ pub struct Queue {
     /// Whether the queue keeps the order of all packets. If the queue keeps this order, all packets
     /// wait in the first of `slots`.
     in_order: bool,
-    /// Packets that were overtaken, by lane and key. Used if the queue may reorder packets of a
-    /// slot.
+    /// Packets that were overtaken, by lane and key. This map is used only if the queue may reorder
+    /// packets of a slot.
     overtaken: Option<HashMap<(usize, u64), Waiting>>,
     slots: Vec<VecDeque<Waiting>>,
     /// Number of marks in the whole run, including the warm-up.
@@ -199,7 +199,7 @@ impl Queue {
         within(packet.slot).or_else(|| within(packet.other_slot()?))
     }
 
-    /// Records that a packet left. Returns its slot at entry, if the entry was captured.
+    /// Records that a packet left. Returns the packet's slot at entry, if the entry was captured.
     pub fn leave(&mut self, packet: Packet) -> Option<usize> {
         let late = (self.overtaken.as_mut())
             .and_then(|overtaken| overtaken.remove(&(packet.lane, packet.key)));
@@ -287,9 +287,9 @@ impl Queue {
     fn lose(&mut self, lost: &Waiting, seen_ns: u64) {
         self.dropped += 1;
         let packet = lost.packet;
-        // Because the queue keeps the order, all packets that were in front of this packet when it
-        // arrived have left by now. The bytes that have left since its arrival are therefore the
-        // queue length at its arrival.
+        // Because the queue keeps the order, all packets that were in front of the dropped packet
+        // have left by now. The bytes that have left since the dropped packet arrived are therefore
+        // the queue length at its arrival.
         let limit = self.limits.iter().rfind(|limit| limit.0 <= packet.time_ns);
         let full = match limit.map_or(self.limit, |limit| limit.1) {
             Limit::Packets(n) => self.packets_out - lost.packets_out >= n,

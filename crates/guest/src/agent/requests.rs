@@ -4,10 +4,10 @@
 //!
 //! The client knows how many bytes to expect, so the server does not have to send a FIN. The server
 //! therefore sends only packets that it also sends in the simulator. Once a client has received all
-//! bytes, it resets the connection. The RST is a short packet to the server, which the simulator
-//! does not have. A connection that was reset leaves no state (such as TIME_WAIT) that would block
-//! the port. A client reuses a port only after the server has received the RST. Of the free ports,
-//! the one that has been free longest is used first.
+//! bytes, it resets the connection. The RST is a short packet to the server. The simulator does not
+//! send this packet. A connection that was reset leaves no state (such as TIME_WAIT) that would
+//! block the port. A client reuses a port only after the server has received the RST. A new
+//! connection uses the free port that has been free longest.
 
 mod turns;
 
@@ -40,7 +40,7 @@ pub struct Tokens {
 
 /// A client port, and the connection that uses it.
 struct Slot {
-    /// The settings of the source and of this connection, in the form of a flow.
+    /// The settings of the source and of this connection, stored as the settings of a flow.
     flow: Flow,
     client: Option<Socket>,
     server: Option<Socket>,
@@ -82,7 +82,7 @@ pub struct Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    /// Opens the listening socket of a source. Requests start later.
+    /// Opens the listening socket of a source. This function starts no requests.
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,
@@ -228,8 +228,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Sends data on a connection, or ends it. Call this when the server's socket of the connection
-    /// is readable or writable, or has received the reset.
+    /// Sends data on a connection, or ends the connection. Call this function when the server's
+    /// socket of the connection is readable or writable, or has received the reset.
     pub fn serve(&mut self, index: usize, events: u32, now: u64, zeros: &Zeros, poll: &Poll) {
         if self.pool.is_some() {
             return self.answer(index, now, zeros, poll);
@@ -260,8 +260,8 @@ impl<'a> Requests<'a> {
         }
     }
 
-    /// Reads the data that a client has received by time `now`. Call this when its socket is
-    /// readable, or when it is connected.
+    /// Reads the data that a client has received by time `now`. Call this function when the
+    /// client's socket is readable, or when the client has connected.
     pub fn read(&mut self, index: usize, now: u64, poll: &Poll) {
         if self.pool.is_some() {
             return self.turn(index, now, poll);
@@ -312,7 +312,8 @@ impl<'a> Requests<'a> {
         self.free.push_back(index);
     }
 
-    /// Restarts the counters. Returns how many data packets were sent during the warm-up.
+    /// Restarts the counters of the source. Returns how many data packets were sent during the
+    /// warm-up.
     pub fn end_warmup(&mut self) -> u64 {
         let before = self.sent_segments;
         (

@@ -11,9 +11,10 @@ use super::sys::Socket;
 /// Number of bytes to store of each packet: the Ethernet, IPv4 and longest TCP headers.
 pub const SNAPLEN: u32 = 96;
 
-/// Number of bytes to store of each packet if the job has programs. This is enough for Ethernet and
-/// IPv6 headers, followed by the longest TCP header, or by a UDP header and enough payload to
-/// distinguish packets. Despite this length, slots need not be larger than with [`SNAPLEN`].
+/// Number of bytes to store of each packet if the job has programs. This number suffices for
+/// Ethernet and IPv6 headers and the longest TCP header. It also suffices for a UDP header with
+/// enough payload to distinguish packets. Despite this length, slots need not be larger than with
+/// [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Length of a slot, in bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -29,12 +30,13 @@ const PACKET_IGNORE_OUTGOING: i32 = 23;
 const TPACKET_V2: i32 = 1;
 const STATUS_USER: u32 = 1;
 
-/// Length of the header in front of each frame that describes its offloads (struct virtio_net_hdr),
-/// in bytes. With this header, a slot has 116 bytes for the packet, which is enough for all fields
-/// that [`PROGRAM_SNAPLEN`] names.
+/// Length of the header in front of each frame (struct virtio_net_hdr), in bytes. This header
+/// describes the offloads of the frame. With this header, a slot has 116 bytes for the packet. They
+/// suffice for all fields that the documentation of [`PROGRAM_SNAPLEN`] lists.
 const OFFLOAD_HEADER: usize = 10;
 
-/// Offset of `gso_size` in this header: the payload of each segment of a GSO packet.
+/// Offset of the field `gso_size` in `struct virtio_net_hdr`. This field is the payload of each
+/// segment of a GSO packet.
 const SEGMENT_AT: usize = 4;
 
 #[repr(C)]
@@ -56,7 +58,7 @@ pub struct Captured<'a> {
     pub outgoing: bool,
     /// Frame length, in bytes. The headers of a GSO packet are counted once.
     pub len: u32,
-    /// For a GSO packet, the payload of each segment but the last, in bytes. Otherwise 0.
+    /// For a GSO packet, the payload of each segment except the last, in bytes. Otherwise 0.
     pub segment: u16,
     /// The stored first bytes of the packet.
     pub bytes: &'a [u8],
@@ -92,8 +94,8 @@ pub enum Which {
 }
 
 impl Ring {
-    /// Opens a ring for `packets` packets in the current namespace. It stores the first `snaplen`
-    /// bytes of each packet. `offloads` states whether packets may be GSO packets.
+    /// Opens a ring for `packets` packets in the current namespace. The ring stores the first
+    /// `snaplen` bytes of each packet. `offloads` states whether packets may be GSO packets.
     pub fn new(which: Which, packets: usize, snaplen: u32, offloads: bool) -> io::Result<Ring> {
         let socket = Socket::new(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
         socket.set(libc::SOL_PACKET, PACKET_VERSION, &TPACKET_V2)?;
@@ -161,8 +163,8 @@ impl Ring {
         loop {
             let offset = self.next / SLOTS_IN_BLOCK * BLOCK + self.next % SLOTS_IN_BLOCK * SLOT;
             // SAFETY: `offset` + SLOT lies within the mapping. The first word of a slot is its
-            // status. The status shows whether the kernel or the agent may use the slot. The word
-            // is aligned, because slots and blocks are aligned to 64 bytes.
+            // status. The status shows whether the kernel or the agent may use the slot. The status
+            // word is aligned, because slots and blocks are aligned to 64 bytes.
             unsafe {
                 let slot = self.memory.add(offset);
                 let status = AtomicU32::from_ptr(slot.cast());

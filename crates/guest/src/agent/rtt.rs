@@ -32,7 +32,7 @@ impl RttTracker {
     pub fn sent(&mut self, seq: u32, payload: u32, at_ns: u64) {
         let end = seq.wrapping_add(payload);
         if self.started && before(seq, self.next) {
-            // This is a retransmission, so mark every segment that it covers as sent twice.
+            // This segment is a retransmission, so mark every segment that it covers as sent twice.
             let from = self.segments.partition_point(|s| !before(seq, s.end));
             for segment in self.segments.range_mut(from..) {
                 if !before(segment.seq, end) {

@@ -1,4 +1,4 @@
-//! The main loop. It starts and stops flows, runs sources, and takes samples.
+//! The main loop of the agent, which starts and stops flows, runs sources, and takes samples.
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the
@@ -136,7 +136,8 @@ impl Runner<'_> {
             origin_ns,
             ..self.clock
         };
-        // The difference between the two clocks is constant, because nothing adjusts virtual time.
+        // The difference between the realtime clock and the monotonic clock is constant, because
+        // nothing adjusts virtual time.
         let origin_of_captures = sys::realtime_ns() - now + origin_ns;
         self.clock_at_start_ns = origin_of_captures;
         self.captures.begin(origin_of_captures);

@@ -48,8 +48,8 @@ pub fn file_systems() -> Result<(), String> {
     }
     fs::create_dir_all("/run/netns").map_err(|e| format!("/run/netns: {e}"))?;
     // Let the kernel print its warnings, which the host reports as warnings about the run. Do not
-    // set this on the kernel's command line, because the kernel's random numbers depend on the
-    // command line.
+    // set this log level on the kernel's command line, because the kernel's random numbers depend
+    // on the command line.
     fs::write("/proc/sys/kernel/printk", "5").map_err(|e| format!("kernel.printk: {e}"))
 }
 
@@ -98,7 +98,7 @@ fn make_namespaces(job: &Job) -> Result<Namespaces, String> {
     for namespace in &job.namespaces {
         let what = |e| format!("namespace {}: {e}", namespace.name);
         sys::new_network().map_err(what)?;
-        // `ip` looks up the names of namespaces in this folder.
+        // `ip` looks up the names of namespaces in the folder /run/netns.
         let path = format!("/run/netns/{}", namespace.name);
         File::create(&path).map_err(what)?;
         sys::bind_mount("/proc/self/ns/net", &path).map_err(what)?;

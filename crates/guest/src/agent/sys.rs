@@ -83,13 +83,13 @@ pub fn load_module(file: &File, parameters: &str) -> io::Result<()> {
 }
 
 pub fn power_off() -> ! {
-    // SAFETY: the call takes no pointer. No code runs after it.
+    // SAFETY: the call takes no pointer. No code runs after this call.
     unsafe {
         libc::sync();
         libc::reboot(libc::RB_POWER_OFF);
     }
-    // This process is not the first process of the system, so it cannot power the system off. It
-    // exits instead.
+    // This process is not the first process of the system, so it cannot power the system off. The
+    // process exits instead.
     std::process::exit(1)
 }
 
@@ -125,7 +125,7 @@ impl Timer {
                 libc::TFD_NONBLOCK | libc::TFD_CLOEXEC,
             )
         })?;
-        // SAFETY: the descriptor is new and owned, as stated above.
+        // SAFETY: the descriptor is new and owned.
         Ok(Timer(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -174,7 +174,7 @@ impl Poll {
     pub fn new() -> io::Result<Poll> {
         // SAFETY: the call takes no pointer. The descriptor that it returns is new and owned.
         let fd = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the descriptor is new and owned, as stated above.
+        // SAFETY: the descriptor is new and owned.
         Ok(Poll(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -221,7 +221,7 @@ impl Socket {
         let kind = kind | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: the call takes no pointer. The descriptor that it returns is new and owned.
         let fd = check(unsafe { libc::socket(family, kind, protocol) })?;
-        // SAFETY: the descriptor is new and owned, as stated above.
+        // SAFETY: the descriptor is new and owned.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -269,7 +269,7 @@ impl Socket {
 
     pub fn bind(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
-        // SAFETY: the address has this size, and outlives the call.
+        // SAFETY: the address has the size that is passed to the call, and outlives the call.
         check(unsafe {
             libc::bind(
                 self.fd(),
@@ -281,7 +281,8 @@ impl Socket {
     }
 
     pub fn bind_packets(&self) -> io::Result<()> {
-        // SAFETY: the structure is plain data and valid when zeroed. It outlives the call.
+        // SAFETY: the structure is plain data and valid when zeroed. The structure outlives the
+        // call.
         unsafe {
             let mut name: libc::sockaddr_ll = zeroed();
             name.sll_family = libc::AF_PACKET as u16;
@@ -298,7 +299,7 @@ impl Socket {
     /// Starts to connect. For TCP, the connection is established later.
     pub fn connect(&self, address: Ipv4Addr, port: u16) -> io::Result<()> {
         let name = ipv4(address, port);
-        // SAFETY: the address has this size, and outlives the call.
+        // SAFETY: the address has the size that is passed to the call, and outlives the call.
         let result = check(unsafe {
             libc::connect(
                 self.fd(),
@@ -343,7 +344,7 @@ impl Socket {
         }
     }
 
-    /// Accepts the next connection. Its socket is non-blocking.
+    /// Accepts the next connection. The socket of the connection is non-blocking.
     pub fn accept(&self) -> io::Result<Socket> {
         // SAFETY: the pointers for the address are null. The descriptor that the call returns is
         // new and owned.
@@ -355,7 +356,7 @@ impl Socket {
                 libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC,
             )
         })?;
-        // SAFETY: the descriptor is new and owned, as stated above.
+        // SAFETY: the descriptor is new and owned.
         Ok(Socket(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 
@@ -373,16 +374,16 @@ impl Socket {
     }
 
     pub fn send(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
-        // SAFETY: the buffer has this length.
+        // SAFETY: the buffer has the length that is passed to the call.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
         some_unless_blocked(n)
     }
 
-    /// Sends bytes of a stream. If all bytes fit into the send buffer, a segment ends after them.
-    /// Returns `None` if the buffer is full.
+    /// Sends bytes of a stream. If all bytes fit into the send buffer, a segment ends after the
+    /// last byte. Returns `None` if the buffer is full.
     pub fn send_record(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         let flags = libc::MSG_EOR;
-        // SAFETY: the buffer has this length.
+        // SAFETY: the buffer has the length that is passed to the call.
         let n = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
         some_unless_blocked(n)
     }
@@ -442,7 +443,7 @@ impl Socket {
 
     /// Reads a message, such as a netlink message.
     pub fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the buffer has this length.
+        // SAFETY: the buffer has the length that is passed to the call.
         let n = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
         if n < 0 {
             return Err(io::Error::last_os_error());
@@ -450,8 +451,8 @@ impl Socket {
         Ok(n as usize)
     }
 
-    /// Reads all available messages. Each message gets `size` bytes of the buffer. Returns their
-    /// lengths.
+    /// Reads all available messages. Each message gets `size` bytes of the buffer. Returns the
+    /// lengths of the messages.
     pub fn receive_each(&self, buffers: &mut [u8], size: usize) -> io::Result<Vec<usize>> {
         let part = |place: &mut [u8]| libc::iovec {
             iov_base: place.as_mut_ptr().cast(),

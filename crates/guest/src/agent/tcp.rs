@@ -108,7 +108,7 @@ impl Info {
             srtt_us: word(68),
             cwnd: word(80),
             ssthresh: word(76),
-            // unacked - sacked - lost + retrans
+            // The number in flight is unacked - sacked - lost + retrans.
             in_flight: word(24)
                 .saturating_add(word(36))
                 .saturating_sub(word(28))

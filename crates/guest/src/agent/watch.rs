@@ -42,7 +42,7 @@ impl Watch {
         } else {
             return;
         };
-        // Count a reduction that lasts several samples only once, at its beginning.
+        // If a reduction lasts for several samples, count it only once, at its beginning.
         let goes_on = last.ca_state >= CWR && info.ssthresh == last.ssthresh;
         if goes_on && reason != Reason::Timeout {
             return;

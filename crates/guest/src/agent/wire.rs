@@ -1,5 +1,5 @@
 //! A wire that loses packets after a link. To find the lost packets, this module compares the
-//! packets that enter the wire with the packets that leave it.
+//! packets that enter the wire with the packets that leave the wire.
 //!
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
 //! packet overtakes must therefore have been lost. The queue discipline decided to lose this packet
@@ -71,8 +71,8 @@ impl Wire {
         self.waiting.push_back((packet, head));
     }
 
-    /// Records that a packet left. Returns the packets that were in front of the packet. These
-    /// packets were lost.
+    /// Records that a packet left. Returns the packets that were in front of the packet. The
+    /// packets in front of a packet that leaves were lost.
     pub fn leave(&mut self, packet: &Packet) -> impl Iterator<Item = OnWire> + use<'_> {
         let ahead = self.find(packet);
         if self.discipline.overtakes() {
@@ -90,7 +90,7 @@ impl Wire {
     }
 
     /// Moves the packets of a lane to `overtaken`, if they are among the first `before` packets.
-    /// These packets were lost, because a later packet of the lane has left.
+    /// The moved packets were lost, because a later packet of the lane has left.
     fn overtake(&mut self, mut before: usize, lane: usize) {
         let mut place = 0;
         while place < before {
@@ -109,8 +109,8 @@ impl Wire {
     /// the newest packets.
     pub fn finish(&mut self, queued: u64) -> impl Iterator<Item = OnWire> + use<'_> {
         if self.discipline.overtakes() {
-            // If the queue discipline lets packets overtake each other, it holds only the newest
-            // packet of each lane.
+            // If the queue discipline lets packets overtake each other, the queue discipline holds
+            // only the newest packet of each lane.
             let mut last = self.waiting.len();
             while last > 0 {
                 last -= 1;
@@ -163,8 +163,8 @@ mod tests {
         assert_eq!(keys(wire.leave(&packet(1))), [0_u64; 0]);
         assert_eq!(keys(wire.leave(&packet(4))), [2, 3]);
         assert_eq!(wire.oldest_ns(), Some(5));
-        // Packet 9 was not captured when it entered the wire. Its exit therefore does not show
-        // which packets were lost.
+        // Packet 9 was not captured when it entered the wire. The exit of packet 9 therefore does
+        // not show which packets were lost.
         assert_eq!(keys(wire.leave(&packet(9))), [0_u64; 0]);
         assert_eq!(keys(wire.finish(1)), [5, 6]);
         assert_eq!(wire.lost(), 4);
@@ -206,8 +206,8 @@ mod tests {
             (8, 5),
         ];
         (all.iter()).for_each(|&(key, lane)| wire.enter(of(key, lane), None));
-        // A packet of lane 3 overtakes packets of lane 1, but this does not show that they were
-        // lost.
+        // A packet of lane 3 overtakes packets of lane 1, but this does not show that the packets
+        // of lane 1 were lost.
         assert_eq!(keys(wire.leave(&of(4, 3))), [2]);
         assert_eq!(keys(wire.leave(&of(3, 1))), [1]);
         // All other packets were lost, except the newest packet of each lane, which the queue

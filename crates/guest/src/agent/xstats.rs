@@ -28,7 +28,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Returns these statistics with the counters of `base` subtracted.
+    /// Returns these statistics after subtracting the counters of `base`.
     pub fn since(&self, base: &Statistics) -> Statistics {
         Statistics {
             drops: self.drops.wrapping_sub(base.drops),
@@ -68,7 +68,7 @@ pub fn statistics(attributes: &[u8], xstats: Option<&Xstats>) -> Statistics {
 }
 
 /// Returns the number of marks from a queue discipline's own statistics. Returns `None` if a
-/// counter is missing. The struct of an older kernel may lack counters.
+/// counter is missing. In an older kernel, the struct may lack counters.
 fn marks(xstats: &Xstats, own: &[u8]) -> Option<u32> {
     xstats.marks?.iter().try_fold(0_u32, |sum, &at| {
         let counted = own.get(at..at + 4)?;

@@ -1,5 +1,5 @@
 //! Maps a flow's congestion control to a congestion control in the kernel, and finds the module
-//! that contains it.
+//! that contains this congestion control.
 //!
 //! Module parameters apply to all flows that use the module. All flows of a plan that use the same
 //! module must therefore have equal parameters.
@@ -31,7 +31,7 @@ pub(super) fn stand_in<'a>(
 }
 
 /// Returns the kernel's name of a flow's congestion control. Adds the congestion control's module,
-/// with the module's parameters, to the modules to load.
+/// with its parameters, to the list of modules to load.
 pub(super) fn control(
     path: &str,
     flow: &FlowPlan,

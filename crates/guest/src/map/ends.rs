@@ -167,7 +167,7 @@ fn indices(route: &[u32]) -> Vec<usize> {
 }
 
 /// Returns the size of a flow's send buffer, in bytes. The size is several times the data that can
-/// be in flight, because Linux also counts its overhead for each packet.
+/// be in flight, because Linux also counts the memory overhead of each packet.
 fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let fastest = |rate: &RatePlan| match rate {
         RatePlan::Steps(steps) => steps.iter().map(|s| s.1.0).max().unwrap_or(0),
@@ -190,8 +190,8 @@ fn send_buffer(plan: &Plan, route: &[u32], rtt: Time) -> u32 {
     let quarter = u128::from(rate) / 32;
     let wanted = 6 * (way + queues.max(quarter));
     let share = SEND_BUFFERS / plan.flow_count().max(1) as u64;
-    // Limit each buffer to 256 MB. Including overhead, a flow of 10 Gbit/s needs less than this at
-    // an RTT of 20 ms.
+    // Limit each buffer to 256 MB. Including overhead, a flow of 10 Gbit/s with an RTT of 20 ms
+    // needs less than 256 MB.
     let most = share.clamp(1 << 16, 256 << 20);
     wanted.clamp(1 << 20, 256 << 20).min(u128::from(most)) as u32
 }

@@ -21,8 +21,8 @@ use super::refuse::Refusals;
 use super::tc::{self, Qdisc};
 use crate::job::{Flow, Source};
 
-/// The earliest time of a step that changes a rate. A step at time 0 sets the initial rate, so it
-/// is not a change.
+/// The earliest time of a step that changes a rate. A step at time 0 is not a change, because it
+/// sets the initial rate.
 const EARLIEST: Time = Time(1);
 
 /// Returns the plan after replacing each event that changes a rate with a step of the rate.
@@ -147,8 +147,8 @@ pub(super) fn check_impairment(
     }
 }
 
-/// Adds the options that a queue has after each event to the queue. Rejects events that Linux does
-/// not support.
+/// Adds the queue's options after each event to `queue`. Rejects events that Linux does not
+/// support.
 pub(super) fn of_queue(
     plan: &Plan,
     number: usize,

@@ -11,11 +11,11 @@ use super::kits::Kits;
 use super::modules::Modules;
 use super::refuse::Refusals;
 
-/// The qdisc that implements an impairment: netem, or one of tailback's own.
+/// The qdisc that implements an impairment: netem, or one of tailback's own qdiscs.
 pub(super) struct ImpairmentNetem {
     pub discipline: Discipline,
-    /// The qdisc's arguments at different times, each with the time from which they apply. The
-    /// first time is 0.
+    /// The qdisc's arguments over time. Each item is a time and the arguments that apply from this
+    /// time on. The first time is 0.
     pub words: Vec<(Time, String)>,
     pub loses: bool,
 }
@@ -78,8 +78,8 @@ pub(super) fn needs_module(link: &LinkPlan) -> bool {
     })
 }
 
-/// Adds the module that a link's impairments need to the modules to load. Rejects impairments that
-/// Linux does not support.
+/// Adds the module for a link's impairments to the list of modules to load. Rejects impairments
+/// that Linux does not support.
 pub(super) fn check(
     path: &str,
     (link, plan): (usize, &Plan),
@@ -212,8 +212,8 @@ fn loses(plan: &Plan, link: usize, place: usize, at_start: bool) -> bool {
         })
 }
 
-/// Returns the arguments of an impairment's qdisc, each with the time from which they apply. The
-/// arguments include changes by events.
+/// Returns the arguments of an impairment's qdisc over time. Each item is a time and the arguments
+/// that apply from this time on. The arguments include changes by events.
 fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Time, String)> {
     let impairment = &plan.links[link].impairments[place];
     let mut words = timeline(impairment, netem);
@@ -231,8 +231,8 @@ fn with_events(plan: &Plan, link: usize, place: usize, netem: &Netem) -> Vec<(Ti
     words
 }
 
-/// Returns the arguments of a netem qdisc, each with the time from which they apply. Outside the
-/// time windows of the impairment, the arguments are empty.
+/// Returns the arguments of a netem qdisc over time. Each item is a time and the arguments that
+/// apply from this time on. Outside the time windows of the impairment, the arguments are empty.
 fn timeline(impairment: &ImpairmentPlan, netem: &Netem) -> Vec<(Time, String)> {
     let windows = &impairment.during.0;
     if windows.is_empty() {

@@ -43,15 +43,15 @@ pub struct Kit {
     /// Hash of the guest kernel.
     #[serde(default)]
     pub hash: String,
-    /// Congestion controls by name, each with the guest path of its module, or `None` if it is
-    /// built in.
+    /// Congestion controls by name, each with the path of its module in the guest, or `None` if the
+    /// congestion control is built in.
     #[serde(default)]
     pub ccs: BTreeMap<String, Option<String>>,
-    /// Queue disciplines by name, each with the guest path of its module, or `None` if it is built
-    /// in.
+    /// Queue disciplines by name, each with the path of its module in the guest, or `None` if the
+    /// queue discipline is built in.
     #[serde(default)]
     pub qdiscs: BTreeMap<String, Option<String>>,
-    /// Other modules by name, each with the guest paths of its files in loading order.
+    /// Other modules by name, each with the paths of its files in the guest, in loading order.
     #[serde(default)]
     pub extra: BTreeMap<String, Vec<String>>,
     /// The congestion controls and queue disciplines that each module in `extra` registers, if
@@ -71,7 +71,7 @@ pub struct Kit {
 const HASH_DIGITS: usize = 6;
 
 impl Kit {
-    /// Returns whether this name denotes the guest kernel. The name may be a release, a version, or
+    /// Returns whether `name` denotes the guest kernel. The name may be a release, a version, or
     /// the beginning of the guest kernel's hash.
     fn is(&self, name: &str) -> bool {
         self.version == name

@@ -15,8 +15,8 @@
 //! | `iLxN` | after `jL`, `kL` and `lL`: impairment N of link L |
 //! | `fL` | after link L and its impairments: the point at which routes separate |
 //!
-//! `ip` reads a device name such as `d` as an abbreviated keyword (`dynamic`). In these commands,
-//! device names are therefore long, and follow the keyword `dev`.
+//! `ip` reads a device name such as `d` as an abbreviated keyword (`dynamic`). Device names in
+//! commands are therefore long, and follow the keyword `dev`.
 //!
 //! As in the simulator, half of the base RTT is a delay before the first link of the route. The
 //! other half of the base RTT is a delay between the receiver and the first link of the return
@@ -54,7 +54,7 @@ pub(super) struct Group {
     pub receiver_address: Ipv4Addr,
 }
 
-/// The namespaces that a link consists of.
+/// The namespaces of which a link consists.
 pub(super) struct LinkNamespaces {
     pub namespace: usize,
     pub schedule: Option<usize>,
@@ -73,7 +73,7 @@ pub(super) struct Layout {
     ip: Vec<Vec<String>>,
     tc: Vec<Vec<String>>,
     /// Commands for queues that `tc` does not support, each with its namespace. The agent runs
-    /// them.
+    /// these commands.
     queues: Vec<(usize, String)>,
     /// Namespaces with a RED queue in adaptive mode.
     adapts: Vec<usize>,
@@ -266,8 +266,8 @@ impl Layout {
                 ("net/ipv4/conf/default/rp_filter", "0"),
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv6/conf/default/disable_ipv6", "1"),
-                // Set a large TTL, because a long route has many routers, and each decrements the
-                // TTL.
+                // Set a large TTL, because a long route has many routers, and each router
+                // decrements the TTL.
                 ("net/ipv4/ip_default_ttl", "255"),
             ];
             let (mut there, mut back) = (String::new(), String::new());
@@ -302,7 +302,7 @@ impl Layout {
                 }
                 if reusing.contains(&g) {
                     // A client that closes a connection with a FIN leaves no TIME_WAIT state, so
-                    // its port is free at once.
+                    // the client's port is free at once.
                     sysctls.push(("net/ipv4/tcp_max_tw_buckets", "0"));
                 }
                 if let Some(option) = stack.accecn {
@@ -346,9 +346,9 @@ impl Layout {
                 self.ip[namespace].push(format!("address add {address}/32 dev lo"));
             }
             if !plan.offloads && has_tcp && !joins {
-                // With this limit, TCP sends each segment as a separate packet. Without the limit,
-                // TCP combines segments into GSO packets even if the device's offloads are off. The
-                // kernel then splits these packets as they leave the device.
+                // With `gso_max_segs 1`, TCP sends each segment as a separate packet. Without this
+                // limit, TCP combines segments into GSO packets even if the device's offloads are
+                // off. The kernel would then split these packets as they leave the device.
                 self.ip[sender].push("link set dev data gso_max_segs 1".to_owned());
             }
             self.ip[sender].push(format!("route add {to}/32 dev data src {from}{there}"));
@@ -411,8 +411,8 @@ impl Layout {
     fn routes(&self) -> Vec<Route> {
         let mut routes = Vec::new();
         for (i, group) in self.groups.iter().enumerate() {
-            // The device through which packets enter the first link. Its name contains the number
-            // of the group.
+            // The device through which packets enter the first link. The device's name contains the
+            // number of the group.
             routes.push(Route {
                 entrance: format!("data{i}"),
                 mtu: group.key.mtu,
@@ -622,8 +622,9 @@ impl Layout {
             // Without a burst, a packet leaves at the start of its slot, and the next packet leaves
             // len/rate later. The guest's clock has steps of 256 ns, so packets leave late, and the
             // rate would be too low (by 0.07 % at 100 Mbit/s). The burst is therefore at least the
-            // amount that the link sends in 1 us. The class's rate and ceiling are equal, so both
-            // get this burst. There is only one class, so its quantum does not matter.
+            // number of bytes that the link sends in 1 us. The rate and the ceiling of the htb
+            // class are equal, so both get this burst. There is only one class, so the quantum of
+            // the class does not matter.
             let burst = rate.0.div_ceil(8_000_000).max(1).max(link.burst.0);
             format!(
                 "class {what} dev out parent 1: classid 1:1 htb rate {0}bit ceil {0}bit burst {burst}b cburst {burst}b quantum {1}{overhead}",

@@ -56,8 +56,7 @@ use refuse::Refusals;
 /// Name of the kernel module for scheduled marks and drops, and of its qdisc.
 const SCHEDULE: &str = "tbsched";
 
-/// The module accepts at most this number of marks, and at most this number of drops
-/// (`TBSCHED_MAX`).
+/// Largest number of marks, and also of drops, that the module accepts (`TBSCHED_MAX`).
 const MOST_SCHEDULED: usize = 4096;
 
 const MOST_ENDS: usize = 60_000;
@@ -114,7 +113,7 @@ struct Decided<'k> {
     program_controls: Vec<String>,
 }
 
-/// Returns the settings of a source's connections, in the form of a flow.
+/// Returns the settings of a source's connections as the settings of a flow.
 fn as_flow(source: &TrafficPlan, connections: &ConnectionsPlan) -> FlowPlan {
     FlowPlan {
         name: source.name.clone(),
@@ -277,7 +276,8 @@ fn connection(path: &str, flow: &FlowPlan, links: &[LinkPlan], refusals: &mut Re
     }
 }
 
-/// Maps a plan to the job of a run with this seed. The job has no paths for the files of programs.
+/// Maps a plan to the job of a run with the given seed. The job contains no paths for the files of
+/// programs.
 ///
 /// # Errors
 /// Returns every setting that Linux, or this guest kernel, does not support.
@@ -285,8 +285,8 @@ pub fn map(plan: &Plan, seed: u64, kit: &Kit) -> Result<Job, Vec<Refusal>> {
     map_with(plan, seed, kit, &Places::default())
 }
 
-/// Maps a plan to the job of a run with this seed. `places` contains the paths of the programs'
-/// packages and files.
+/// Maps a plan to the job of a run with the given seed. `places` contains the paths of the
+/// programs' packages and files.
 ///
 /// # Errors
 /// Returns every setting that Linux, or this guest kernel, does not support.

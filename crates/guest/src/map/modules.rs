@@ -180,7 +180,8 @@ impl Modules {
     }
 }
 
-/// Returns the files of an extra module, after checking that the module registers this algorithm.
+/// Returns the files of an extra module, after checking that the module registers the given
+/// algorithm.
 fn extra(
     path: &str,
     algorithm: &str,

@@ -1,5 +1,5 @@
 //! Maps outages, during which the rate of a link is 0, to a queue discipline. htb rejects a rate of
-//! 0, and after a very low rate it sends nothing for up to a minute. tailback's `outage` module is
+//! 0. After a very low rate, htb sends nothing for up to a minute. tailback's `outage` module is
 //! therefore the root queue discipline, with htb as its child. The agent closes this root qdisc at
 //! the start of an outage and opens it at the end.
 
@@ -19,8 +19,9 @@ pub(super) fn has(link: &LinkPlan) -> bool {
     matches!(&link.rate, RatePlan::Steps(steps) if steps.iter().any(|step| step.1 == Rate(0)))
 }
 
-/// Adds the kernel module `outage` to the modules to load if the link has an outage. Rejects the
-/// link if its queue has its own shaper, or if the guest kernel does not have the module.
+/// If the link has an outage, adds the kernel module `outage` to the list of modules to load.
+/// Rejects the link if its queue has its own shaper, or if the guest kernel does not have the
+/// module.
 pub(super) fn check(
     path: &str,
     queue: &Qdisc,
@@ -51,8 +52,8 @@ pub(super) const ROOT: &str = "qdisc add dev out root handle f: outage";
 /// The part of a tc command that makes a queue discipline a child of the root qdisc.
 pub(super) const CHILD: &str = "parent f:1";
 
-/// Returns the tc command that closes the root qdisc, so that it holds all packets back, or opens
-/// it.
+/// Returns the tc command that closes or opens the root qdisc. A closed root qdisc holds all
+/// packets back.
 pub(super) fn change(closed: bool) -> String {
     format!(
         "qdisc change dev out root handle f: outage closed {}",

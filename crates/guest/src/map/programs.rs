@@ -78,7 +78,7 @@ pub(super) fn allowed(controls: &[String]) -> Option<(String, String)> {
     (!controls.is_empty()).then(|| (path.to_owned(), names.join(" ")))
 }
 
-/// Returns the programs of a plan for the run with this seed.
+/// Returns the programs of a plan for the run with the given seed.
 pub(super) fn programs(plan: &Plan, seed: u64, layout: &Layout, places: &Places) -> Vec<Program> {
     let mut numbers = BTreeMap::new();
     for member in plan.each_program() {

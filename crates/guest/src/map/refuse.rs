@@ -28,7 +28,7 @@ impl Refusals {
         }
     }
 
-    /// Replaces the path of every refusal by one path.
+    /// Replaces the path of every refusal with the given path.
     pub fn name(&mut self, path: &str) {
         for refusal in &mut self.0 {
             path.clone_into(&mut refusal.path);
@@ -45,7 +45,8 @@ impl Refusals {
     }
 }
 
-/// Returns a message that lists the available names, the most similar to the unknown name first.
+/// Returns a message that lists the available names. The name that is most similar to the unknown
+/// name comes first.
 pub(super) fn instead<'a>(name: &str, there_is: impl Iterator<Item = &'a String>) -> String {
     let mut all: Vec<&str> = there_is.map(String::as_str).collect();
     if all.is_empty() {

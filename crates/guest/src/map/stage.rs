@@ -49,7 +49,7 @@ pub(super) struct Stage {
     /// Whether the delay changes during the run. Even if the delay changes, packets keep their
     /// order, as in the simulator.
     keeps_order: bool,
-    /// The delay and the loss after each event that changes them.
+    /// The delay and the loss after each event that changes one of them.
     changes: Vec<WireChange>,
 }
 
@@ -58,8 +58,8 @@ impl Stage {
         self.loss > 0.0 || self.changes.iter().any(|change| change.loss > 0.0)
     }
 
-    /// Returns the arguments of netem, each with the time from which they apply. `steps` are the
-    /// steps of the link's rate.
+    /// Returns the arguments of netem over time. Each item is a time and the arguments that apply
+    /// from this time on. `steps` contains the steps of the link's rate.
     pub fn timeline(&self, steps: &[(Time, Rate)], name: &str) -> Vec<(Time, String)> {
         // netem treats a rate of 0 as no limit. During an outage (rate 0), no packet reaches netem,
         // so the old rate can stay.
@@ -119,7 +119,7 @@ impl Stage {
 
 /// Returns the netems after a link, in the order in which packets pass them. Serialisation and
 /// jitter need separate netems, because a netem with serialisation would space out packets that the
-/// jitter has bunched. Slots need a third netem, because packets must wait for a slot after their
+/// jitter has bunched. Slots need a third netem, because packets wait for a slot only after their
 /// delay.
 pub(super) fn stages(link: &LinkPlan, seed: u64, changes: Vec<WireChange>) -> Vec<Stage> {
     let wire = (link.mode == LinkMode::Wire).then(|| (link.rate.nominal(), link.overhead));

@@ -92,7 +92,8 @@ impl Qdisc {
     }
 }
 
-/// Returns the queue of a link. If the queue needs a module, adds it to the modules to load.
+/// Returns the queue of a link. If the queue needs a module, adds this module to the list of
+/// modules to load.
 pub(super) fn queue(
     path: &str,
     link: &LinkPlan,
@@ -198,8 +199,8 @@ fn limit(options: &Options) -> Limit {
     }
 }
 
-/// Formats a time in us. A time that is not a whole number of us is formatted in ns, which netem
-/// and `ip` accept.
+/// Formats a time in us. If the time is not a whole number of us, formats it in ns. netem and `ip`
+/// accept both units.
 pub(super) fn time(t: Time) -> String {
     if t.ns().is_multiple_of(1_000) {
         format!("{}us", t.ns() / 1_000)

@@ -1,4 +1,5 @@
-//! Tests the jobs that plans give, and the keys that errors name if Linux does not support a plan.
+//! Tests the jobs that are made from plans. Also tests which keys errors name if Linux does not
+//! support a plan.
 
 use super::*;
 use crate::job::Tool;
@@ -80,8 +81,8 @@ fn simple() -> Plan {
 /// Returns the job as text, without the lines that are the same for every namespace.
 fn script(plan: &Plan) -> String {
     let job = map(plan, 1, &kit()).unwrap_or_else(|no| panic!("{no:#?}"));
-    // Check that every device that a line names exists exactly once, and that no device is in two
-    // veth pairs.
+    // Check that every device in a command line exists exactly once, and that no device belongs to
+    // two veth pairs.
     let mut devices: Vec<(usize, &str)> = Vec::new();
     for veth in &job.veths {
         for end in [&veth.a, &veth.b] {
@@ -203,7 +204,7 @@ fn slots_are_a_netem_of_their_own() {
 }
 
 /// The netem with a host's slots is the child of the netem with the host's delay. The child gets
-/// packets when their delay has passed. Both hosts have them.
+/// packets when their delay has passed. Both hosts have these two netems.
 #[test]
 fn hosts_that_wait_have_slots_behind_their_delay() {
     let mut plan = simple();
@@ -624,7 +625,7 @@ fn flows_are_on_the_hosts_they_name() {
         job.flows.iter().map(|f| f.dscp).collect::<Vec<_>>(),
         [46, 46, 46, 0]
     );
-    // The simulator assigns the same numbers to hosts.
+    // The simulator must assign the same numbers to hosts.
     let info = plan.flow_info();
     assert_eq!(
         info.iter().map(|i| i.source).collect::<Vec<_>>(),
@@ -746,7 +747,7 @@ fn clients_have_ports_behind_all_others() {
         (100_000_000, 20_000_000, 1_000_000)
     );
     assert_eq!(a.flow.kernel_cc, "cubic");
-    // The simulator assigns the same owner numbers to packets.
+    // The simulator must assign the same owner numbers to packets.
     assert_eq!(job.owners(), plan.owners());
     assert_eq!(job.owners().len(), 4 + 20 + 3);
     assert_eq!(job.owners()[..5], [0, 1, 2, 3, 2]);
@@ -867,7 +868,7 @@ fn refusals_name_their_place() {
             "links[0].jitter",
             Box::new(|p| p.links[0].jitter = Time::from_secs(5)),
         ),
-        // The guest kernel of this test does not have these tailback modules.
+        // The guest kernel of this test does not contain the required tailback modules.
         (
             "links[0].queue.module",
             Box::new(|p| p.links[0] = link(1_000_000, "wred", &[])),
@@ -1104,7 +1105,7 @@ fn refusals_name_their_place() {
             "flows[0].cc.beta",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta", Value::Float(0.7))])),
         ),
-        // The guest kernel of this test does not have this tailback module.
+        // The guest kernel of this test does not contain the required tailback module.
         (
             "flows[0].cc.module",
             Box::new(|p| p.flows[0] = controlled("reno", &[("beta_ecn", Value::Float(0.8))])),
@@ -1340,7 +1341,8 @@ fn linux_as_it_was_is_a_module_of_ours() {
     }
 }
 
-/// tc does not support this kind of queue, so the agent passes its options to the module as text.
+/// tc does not support this kind of queue, so the agent passes the queue's options to the module as
+/// text.
 #[test]
 fn weighted_red_is_a_module_of_ours() {
     let curve = |set: &[(&'static str, Value)]| {

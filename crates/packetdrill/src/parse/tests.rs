@@ -48,7 +48,7 @@ fn packets() {
     assert_eq!(packet.sack(), [(5, 6), (8, 9)]);
 }
 
-/// The counters may come in any order, and some may be missing.
+/// The counters of the AccECN option may come in any order, and some may be missing.
 #[test]
 fn accurate_ecn() {
     for (text, ace, counters) in [
@@ -159,7 +159,7 @@ fn errors_have_a_place() {
     ] {
         assert_eq!(error(text), message);
     }
-    // Errors about a file that is not a script do not quote it.
+    // Errors about a file that is not a script do not quote the file.
     assert!(!error("root:$y$secret:19000").contains("root"));
 }
 

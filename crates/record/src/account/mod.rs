@@ -135,8 +135,8 @@ pub struct SlowStart {
     /// The smallest RTT before the end of slow start, in ns.
     pub min_rtt_ns: u64,
     /// Number of segments lost because slow start overshot. The number includes the segments lost
-    /// until slow start ended, and the segments that were in flight at that time and were lost
-    /// later.
+    /// before slow start ended. It also includes segments that were in flight when slow start ended
+    /// and were lost later.
     pub lost: u64,
     /// Whether `lost` is final. The number becomes final when the recovery ends, or when all
     /// segments that were in flight at the end of slow start are acknowledged.
@@ -274,7 +274,7 @@ impl Account {
 
     /// Records a step of a reduction that takes several steps. The first step counts as a
     /// reduction. Later steps only lower the final window in the list's last entry. Returns whether
-    /// this is the first step.
+    /// this step is the first.
     #[cold]
     pub fn stepped(&mut self, at_ns: u64, reason: Reason, from: u32, to: u32) -> bool {
         match self.episode {
@@ -341,7 +341,8 @@ impl Account {
             .map_or([0; Reason::COUNT], |b| b.counts)
     }
 
-    /// Adds the times and reductions of another connection of the same source, up to `at_ns`.
+    /// Adds the waiting times and the reductions of another connection of the same source, up to
+    /// `at_ns`.
     pub fn add(&mut self, mut other: Account, at_ns: u64) {
         other.turn(Limit::Off, at_ns);
         let add = |own: &mut [u64], more: &[u64]| {
@@ -364,9 +365,9 @@ pub const WINDOW_NS: u64 = 100_000_000;
 /// Which flows filled a queue, and when the queue dropped and marked packets.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct QueueAccount {
-    /// How much of the queue each flow or source occupied. Each entry has the name of the flow or
-    /// source, and a sum in byte x s. Each forwarded packet of the flow or source adds its length
-    /// times its queue delay to the sum.
+    /// How much of the queue each flow or source occupied. Each entry contains the name of the flow
+    /// or source, and a sum in byte x s. Each forwarded packet of the flow or source adds the
+    /// product of its length and its queue delay to the sum.
     pub held: Vec<(String, f64)>,
     /// The minimum queue delay in each time window.
     pub minima: Minima,
@@ -375,7 +376,7 @@ pub struct QueueAccount {
 }
 
 /// Sums of packet length times queue delay. Each sum belongs to a packet number, which identifies a
-/// flow or a connection of a source. The unit of time is 2^`HELD_SHIFT` ns.
+/// flow or a connection of a source. The unit of the queue delay is 2^`HELD_SHIFT` ns.
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
@@ -487,7 +488,7 @@ impl Minima {
 const BINS: usize = 64;
 
 /// Drops and marks by cause over the whole run, in at most `BINS` bins. If a run needs more bins,
-/// pairs of bins are merged, and the width of a bin doubles.
+/// the timeline merges pairs of bins and doubles the width of a bin.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Timeline {
     /// Width of a bin, in ns.
@@ -545,8 +546,8 @@ mod tests {
         account.turn(Limit::Cwnd, 100);
         account.waited(150, 400);
         account.turn(Limit::Recovery, 400);
-        // The sender sent nothing after 400 ns, so the time since 400 ns counts as waiting for the
-        // timer.
+        // The sender sent no segments after 400 ns, so the time since 400 ns counts as waiting for
+        // the timer.
         account.waited(10, 500);
         account.end_warmup(600);
         account.turn(Limit::Off, 650);
@@ -606,7 +607,7 @@ mod tests {
         // If a time is too large for the field, the field contains the largest time that fits.
         let late = Reduction::new(u64::MAX, Reason::Ece, 2, 1);
         assert_eq!((late.at_ns(), late.reason()), (u64::MAX >> 8, Reason::Ece));
-        // An untrusted guest may send any number, even one that is not the number of a reason.
+        // An untrusted guest may send any number, even a number that does not stand for a reason.
         let at = 5 << 8 | 255;
         let unknown = Reduction { at, ..late };
         assert_eq!((unknown.at_ns(), unknown.reason()), (5, Reason::Unknown));

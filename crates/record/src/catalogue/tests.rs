@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-/// Returns the result of `is_intact`, and whether the run was verified.
+/// Calls `is_intact`. Returns its result, and whether it has verified the run.
 fn asked(catalogue: &Catalogue, run: &str, intact: bool) -> (bool, bool) {
     let verified = Cell::new(false);
     let found = catalogue.is_intact(run, |_| {
@@ -117,8 +117,8 @@ fn a_changed_run_is_verified_again() {
     }
 }
 
-/// A change just after the verification could have the time of the verification. The catalogue must
-/// detect such a change, too.
+/// A change just after the verification could have the same time stamp as the verification. The
+/// catalogue must detect such a change, too.
 #[test]
 fn a_young_run_is_not_catalogued() {
     let place = Place::new();

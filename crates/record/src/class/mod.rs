@@ -66,8 +66,8 @@ pub struct Interval {
     pub packets: u64,
     /// Number of frame bytes forwarded.
     pub bytes: u64,
-    /// Number of packets that the queue dropped. Packets that are lost after the queue are counted
-    /// as forwarded.
+    /// Number of packets that the queue dropped. Packets that are lost after the queue count as
+    /// forwarded.
     pub drops: u64,
     /// Number of CE marks.
     pub marks: u64,

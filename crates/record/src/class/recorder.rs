@@ -8,7 +8,8 @@ use crate::Cause;
 /// The index for 'no class' or 'no samples'.
 const NONE: u32 = u32::MAX;
 
-/// The counters for the packets of a flow or source: the indices of its class and of its samples.
+/// Identifies the counters for the packets of a flow or source, by the indices of its class and its
+/// samples.
 #[derive(Clone, Copy)]
 struct Member {
     class: u32,
@@ -160,7 +161,7 @@ impl ClassRecorder {
         }
     }
 
-    /// Returns the outcomes of this link's classes up to `end_ns`, and the link's samples if any
+    /// Returns the outcomes of the link's classes up to `end_ns`, and the link's samples if samples
     /// were taken. `capacity` returns the bytes that the link could carry between two times in ns.
     pub fn finish(
         self,

@@ -61,7 +61,7 @@ fn outcome(recorder: ClassRecorder) -> Outcome {
 #[test]
 fn definitions() {
     let mut recorder = recorder(S);
-    // Packets during the warm-up are not counted, and events may be reported in any order.
+    // The recorder ignores packets during the warm-up, and accepts events in any order.
     recorder.forward(0, 9999, 1, S - 1);
     recorder.count(0, Cause::Mark, S - 1);
     recorder.forward(0, 100_000, 3 * MS, 3 * S + 5);
@@ -121,8 +121,8 @@ fn definitions() {
     // The link can carry 1 MB in an interval.
     let used = samples.utilisation;
     assert_eq!([used.p1, used.p50, used.p99], [0.0, 0.15, 0.4].map(Some));
-    // In two of the intervals, one of two packets is marked. The interval without packets has no
-    // mark rate.
+    // In two of the three intervals, one of two packets is marked. The interval without packets has
+    // no mark rate.
     let (marks, drops) = (samples.mark_share, samples.drop_share);
     assert_eq!((marks.n, marks.mean), (2, Some(0.5)));
     // In one interval, none of 2 packets is dropped. In another interval, 2 packets are forwarded

@@ -658,7 +658,7 @@ fn delays_of_classes_and_programs_are_in_the_histograms() {
     assert_eq!(rows.len(), 5);
 }
 
-/// A writer that fails after this number of bytes, with the error for a full disk.
+/// A writer that fails after the given number of bytes, with the error for a full disk.
 struct Full(usize);
 
 impl Write for Full {

@@ -41,7 +41,7 @@ fields! {
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)
             .less();
-        /// Number of stalls. A stall is a period longer than max(3 frame intervals, 1 frame interval
+        /// Number of stalls. A stall is a time longer than max(3 frame intervals, 1 frame interval
         /// + 150 ms) without a playable frame.
         stalls: u64 = measured("", Count).less();
         /// Total time of all stalls.

@@ -62,7 +62,8 @@ pub const READERS: &[Reader] = &[
 
 /// Returns the reader with the given name.
 ///
-/// # Panics If no reader has the given name.
+/// # Panics
+/// If no reader has the given name.
 pub fn reader(name: &str) -> fn(&[u8]) {
     let found = READERS.iter().find(|reader| reader.name == name);
     found.unwrap_or_else(|| panic!("no reader {name}")).read

@@ -62,7 +62,7 @@ pub fn check() -> Result<(), String> {
 /// The agent's argument for a process that sets up a host.
 pub const WORD: &str = "host";
 
-/// Starts the program of one side of an entry in the current network namespace.
+/// Starts the program of one side of an entry in `[[programs]]`, in the current network namespace.
 pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [Kept; 2])> {
     let (out, out_end) = process::pipe()?;
     let (err, err_end) = process::pipe()?;
@@ -80,8 +80,8 @@ pub fn launch(number: usize, side: usize, output: &str) -> io::Result<(Child, [K
     Ok((child, [Kept::of(out), Kept::of(err)]))
 }
 
-/// Sets up the host of a side and runs the side's program. Only the new process may call this
-/// function. Returns the exit status.
+/// Sets up the host of one side of an entry in `[[programs]]`, and runs this side's program. Only
+/// the new process may call this function. Returns the exit status.
 pub fn be_host(words: &[String]) -> i32 {
     let outcome = || -> Result<i32, String> {
         process::close_others().map_err(io("descriptors"))?;
@@ -115,7 +115,7 @@ pub fn be_host(words: &[String]) -> i32 {
 fn host(job: &Job, which: (usize, usize), runs: &Side, output: &str) -> Result<(), String> {
     root::enter(job, which, runs, output)?;
     std::fs::write("/proc/sys/kernel/pid_max", PIDS).map_err(io("pid_max"))?;
-    // /proc/sys becomes read-only, as in a container.
+    // Make /proc/sys read-only, as in a container.
     let again = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY;
     process::mount("/proc/sys", "/proc/sys", "", libc::MS_BIND, "")
         .and_then(|()| process::mount("", "/proc/sys", "", again, ""))
@@ -171,8 +171,8 @@ fn run(program: &Program, runs: &Side) -> i32 {
 }
 
 /// OpenSSL and its forks (BoringSSL, AWS-LC) also use the processor's random numbers, which do not
-/// depend on the seed. This variable disables RDRAND (bit 30 of the upper half) and RDSEED (bit 18
-/// of the next word), see OPENSSL_ia32cap(3).
+/// depend on the seed. The variable `OPENSSL_ia32cap` disables RDRAND (bit 30 of the upper half)
+/// and RDSEED (bit 18 of the next word), see OPENSSL_ia32cap(3).
 const OPENSSL: (&str, &str) = ("OPENSSL_ia32cap", "~0x4000000000000000:~0x40000");
 
 fn environment(program: &Program, runs: &Side) -> Vec<String> {
@@ -186,7 +186,8 @@ fn environment(program: &Program, runs: &Side) -> Vec<String> {
     });
     path.extend(folders);
     path.extend(["local/sbin", "local/bin", "sbin", "bin"].map(|name| format!("/usr/{name}")));
-    // Programs from packages are in /usr. For a container image, use the usual PATH of containers.
+    // Programs from packages are in /usr. Programs from a container image get the usual PATH of
+    // containers.
     if runs.root.is_some() {
         path.extend(["/sbin", "/bin"].map(str::to_owned));
     }

@@ -165,7 +165,7 @@ impl<'a> Programs<'a> {
         for index in 0..self.processes.len() {
             let process = &self.processes[index];
             let program = process.program;
-            // A random offset can move the start to a time after the stop.
+            // A random offset can move the start of a program to a time after its stop.
             let over = program.stop_ns.is_some_and(|stop| stop <= program.start_ns);
             if process.number == number && process.runs.ready.is_none() && !over {
                 self.launch(index, with)?;
@@ -243,7 +243,7 @@ impl<'a> Programs<'a> {
         if server && clients.clone().next().is_some() && clients.all(|c| c.ended.is_some()) {
             return Ok(());
         }
-        // If a server ends before it is ready, [`Programs::prepare`] reports this.
+        // If a server ends before it is ready, [`Programs::prepare`] reports an error.
         if server && now == 0 {
             return Ok(());
         }
@@ -259,9 +259,9 @@ impl<'a> Programs<'a> {
         processes.try_for_each(|(index, process)| process.watch(index, poll))
     }
 
-    /// Ends all programs that still run: asks them to end, waits, and then kills them. The poll
-    /// must contain no other descriptors, because their events would be lost. Virtual time passes
-    /// only while the agent waits.
+    /// Ends all programs that still run: asks them to end, waits, and then kills them. `poll` must
+    /// contain only descriptors of programs, because the events of other descriptors would be lost.
+    /// Virtual time passes only while the agent waits.
     pub fn end(&mut self, with: &With<'_>) -> Result<(), String> {
         self.over = true;
         for signal in [libc::SIGTERM, libc::SIGKILL] {

@@ -22,7 +22,7 @@ const LINES: usize = 10;
 /// Parent of the output folders while programs run.
 const HERE: &str = "/run/programs";
 
-/// Folder in which the host expects the output.
+/// Folder in which the host expects the output files of programs.
 const RESULTS: &str = "/results/programs";
 
 pub fn place(index: usize) -> String {

@@ -7,8 +7,8 @@ use tailback_guest::job::Ready;
 
 use super::kept::Kept;
 
-/// Returns whether the server is ready. Call this in the server's network namespace. `since_ns` is
-/// the time since the server was started.
+/// Returns whether the server is ready. Call this function in the server's network namespace.
+/// `since_ns` is the time since the server was started.
 pub fn holds(ready: &Ready, output: &Kept, since_ns: u64) -> bool {
     match ready {
         Ready::Tcp(port) => bound("tcp", *port, LISTEN),
@@ -41,7 +41,7 @@ fn bound(protocol: &str, port: u16, state: &str) -> bool {
     })
 }
 
-/// Returns whether a socket table has an entry with this local port and state.
+/// Returns whether a socket table contains an entry with the given local port and state.
 fn has(table: &str, port: u16, state: &str) -> bool {
     table.lines().skip(1).any(|line| {
         let mut words = line.split_whitespace().skip(1);

@@ -24,7 +24,8 @@ const USERS: [(&str, u32, &str); 4] = [
     ("nobody", 65_534, "/"),
 ];
 
-/// Makes the root folder of a side and enters it. `output` becomes `/out`.
+/// Makes the root folder of one side of an entry and enters this folder. The folder `output`
+/// becomes `/out`.
 pub fn enter(
     job: &Job,
     (number, side): (usize, usize),
@@ -58,8 +59,8 @@ pub fn enter(
     std::env::set_current_dir(cwd).map_err(io(cwd))
 }
 
-/// Writes the names of all hosts, and the name of this host. If the root has no list of users, also
-/// writes a list of users.
+/// Writes the names of all hosts, and the name of this host. If the root folder has no list of
+/// users, also writes such a list.
 fn etc(job: &Job, program: &Program, side: usize, of_packages: bool) -> Result<(), String> {
     let users = USERS.map(|(name, id, home)| format!("{name}:x:{id}:{id}::{home}:/bin/sh\n"));
     let groups = USERS.map(|(name, id, _)| match id {

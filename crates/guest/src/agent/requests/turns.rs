@@ -54,8 +54,8 @@ impl Pool {
         }
     }
 
-    /// Removes and returns the waiting request with this number. If this request no longer waits,
-    /// because another connection serves it, uses the oldest waiting request instead.
+    /// Removes and returns the waiting request with the given number. If this request no longer
+    /// waits, because another connection serves it, uses the oldest waiting request instead.
     fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))
@@ -148,7 +148,7 @@ impl Requests<'_> {
         self.forget_client(index, now, poll);
     }
 
-    /// Handles an event of a client: it is connected, has received data, or is closed.
+    /// Handles an event of a client. The client has connected, has received data, or is closed.
     pub(super) fn turn(&mut self, index: usize, now: u64, poll: &Poll) {
         let Some(slot) = self.slots.get_mut(index) else {
             return;
@@ -234,7 +234,7 @@ impl Requests<'_> {
     }
 
     /// Handles an event of a server: a request has arrived, data can be sent, or the client has
-    /// closed.
+    /// closed the connection.
     pub(super) fn answer(&mut self, index: usize, now: u64, zeros: &Zeros, poll: &Poll) {
         let at_once = self.pool.as_ref().is_some_and(|p| p.collect.is_none());
         let Some(slot) = self.slots.get_mut(index) else {

@@ -125,8 +125,8 @@ impl Runner<'_> {
 
     /// Ends the programs. Call this function last, after all measurements.
     fn end_programs(&mut self) -> Result<Vec<String>, String> {
-        // Use a new poll. The main poll would report the sockets of flows again and again, because
-        // the agent no longer reads from them.
+        // Use a new poll, because the main poll would report the sockets of flows again and again.
+        // The agent no longer reads from these sockets.
         let poll = Poll::new().map_err(io("epoll"))?;
         poll.add(self.timer.fd(), READABLE, token(TIMER, 0))
             .map_err(io("epoll"))?;

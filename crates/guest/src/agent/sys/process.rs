@@ -90,7 +90,8 @@ impl Child {
         })
     }
 
-    /// Returns the descriptor for [`super::Poll`]. It becomes readable when the process ends.
+    /// Returns the descriptor for [`super::Poll`]. The descriptor becomes readable when the process
+    /// ends.
     pub fn fd(&self) -> RawFd {
         self.fd.as_raw_fd()
     }
@@ -262,7 +263,7 @@ pub fn device(path: &str, major: u32, minor: u32) -> io::Result<()> {
 }
 
 pub fn set_host_name(name: &str) -> io::Result<()> {
-    // SAFETY: the buffer has this length, and outlives the call.
+    // SAFETY: the buffer has the length that is passed to the call, and outlives the call.
     check(unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) })?;
     Ok(())
 }
@@ -277,7 +278,7 @@ pub fn limit(resource: libc::__rlimit_resource_t, most: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Drops all other capabilities, for this process and for programs that it executes.
+/// Drops all capabilities except `kept`, for this process and for programs that it executes.
 pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     #[repr(C)]
     struct Header {

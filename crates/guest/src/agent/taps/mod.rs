@@ -1,5 +1,6 @@
 //! Measures programs at their hosts. The addresses of a program's two hosts identify the program's
-//! packets, whatever their protocol. The module counts the packets of each 5-tuple separately.
+//! packets, regardless of the packets' protocol. The module counts the packets of each 5-tuple
+//! separately.
 //!
 //! | file | content |
 //! |---|---|
@@ -357,7 +358,7 @@ impl Taps {
         self.notes = notes;
     }
 
-    /// Samples the busiest TCP socket of each sender's host, at the end of a record interval.
+    /// At the end of a record interval, samples the busiest TCP socket of each sender's host.
     pub fn sample(&mut self, now_ns: u64) {
         for entry in &mut self.entries {
             let (Some(diag), Some((tuple, _))) = (&mut entry.diag, entry.busiest) else {

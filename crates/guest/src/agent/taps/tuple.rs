@@ -139,7 +139,7 @@ impl Tuple {
 pub struct Record {
     /// Number of packets from the sender's host, by ECN field.
     pub sent: [u64; 4],
-    /// How many of these packets arrived.
+    /// Number of packets from the sender's host that arrived.
     pub arrived: u64,
     pub delay: Histogram,
     pub counts: Counts,
@@ -186,8 +186,7 @@ impl Record {
         self.rtt[usize::from(back)].count() == 0
     }
 
-    /// Returns the measurements. These measurements include the round-trip times of only one
-    /// direction.
+    /// Returns the measurements, with the round-trip times of only one direction.
     pub fn measures(&self, (from, to): (u64, u64), back: bool) -> Measures {
         let (first, last) = self.any.unwrap_or((from, from));
         let from_ns = first.clamp(from, to);

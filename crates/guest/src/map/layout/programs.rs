@@ -1,8 +1,8 @@
 //! The hosts of programs: a sender's host and a receiver's host for each entry in `[[programs]]`,
 //! with IPv4 and IPv6.
 //!
-//! If an entry has a program on only one of its hosts, the other end of its route may be a host of
-//! another entry.
+//! If an entry has a program on only one of its hosts, the other end of the entry's route may be a
+//! host of another entry.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -96,7 +96,7 @@ impl Layout {
                 let new = shared.is_none_or(|(shared, _)| shared != side);
                 if new {
                     // Set addresses before all routes, because a route may use one of these
-                    // addresses as its source.
+                    // addresses as its source address.
                     self.up[host].extend([
                         "link set dev lo up".to_owned(),
                         format!("address add {four}/32 dev lo"),
@@ -165,8 +165,8 @@ impl Layout {
                 let (from, to) = (pair.hosts[side], pair.hosts[1 - side]);
                 let is_shared = |side| pair.shared.is_some_and(|(shared, _)| shared == side);
                 let there = leaves[side] == DEVICES[side] && is_shared(side);
-                // If several hosts reach this host through the same links, it receives from all of
-                // them through one device.
+                // If several hosts reach a host through the same links, this host receives all
+                // their packets through one device.
                 let arrives = match links[side].is_empty() && is_shared(1 - side) {
                     true => format!("{}{number}", DEVICES[side]),
                     false => DEVICES[side].to_owned(),
@@ -226,8 +226,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP. These are
-    /// devices of hosts, of namespaces where routes separate, and of the far ends of links.
+    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP. Such
+    /// devices belong to hosts, to namespaces where routes separate, and to the far ends of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -264,9 +264,9 @@ impl Layout {
 }
 
 /// Returns the tc filters of a device. The filters apply `action` to accepted packets and drop all
-/// other packets. The filters compare addresses, protocol and hardware address. These filters must
-/// drop a packet with a wrong hardware address. The destination would also drop the packet, but the
-/// packet would already have used capacity of the links.
+/// other packets. The filters compare addresses, protocol and hardware address. A packet with a
+/// wrong hardware address must be dropped by these filters. The destination would also drop the
+/// packet, but the packet would already have used capacity of the links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -317,7 +317,7 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv6/conf/default/accept_ra", "0"),
         ("net/ipv6/conf/all/accept_dad", "0"),
         ("net/ipv6/conf/default/accept_dad", "0"),
-        // The value 2, which is Linux's default, means that a host uses ECN only if the other end
+        // The value 2, which is Linux's default, means that a host uses ECN only if the other host
         // requests ECN.
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),

@@ -1,4 +1,5 @@
-//! Tests the hosts of programs: their devices, their IPv4 and IPv6 routes, and the lines for tc.
+//! Tests the hosts of programs: their devices, their IPv4 and IPv6 routes, and the command lines
+//! for tc.
 
 use tailback_engine::cc;
 use tailback_engine::plan::{FilePlan, ProgramPlan, Ready, SidePlan};
