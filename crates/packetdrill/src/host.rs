@@ -97,8 +97,8 @@ pub(crate) struct Host {
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
     /// Whether the simulator decides the ECN flags of the handshake. The simulator decides the
-    /// flags if this end requests Accurate ECN. They are also decided by the simulator if this end
-    /// accepts a request for Accurate ECN or RFC 3168.
+    /// flags if this end requests Accurate ECN. It also decides the flags if this end accepts a
+    /// request for Accurate ECN or RFC 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,

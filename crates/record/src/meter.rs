@@ -273,7 +273,8 @@ pub struct Measured<F> {
     pub aqm: String,
     /// The counters of the link.
     pub meter: Meter,
-    /// Returns the number of bytes that the link could carry between two times (both in ns).
+    /// A function that returns the number of bytes that the link could carry between two times
+    /// (both in ns).
     pub capacity: F,
 }
 
@@ -350,8 +351,8 @@ impl Outcome {
             minima: meter.minima,
             events: meter.timeline,
         };
-        // Include packets that are still in the queue. These packets have waited since their
-        // arrival.
+        // Include packets that are still in the queue. The packets in the queue have waited since
+        // their arrival.
         let waited = i128::from(meter.backlog) * i128::from(end_ns.max(meter.warmup_ns));
         self.links.push(LinkOutcome {
             name: link.name,
@@ -369,7 +370,7 @@ impl Outcome {
         });
     }
 
-    /// Returns the name of the flow, source or program with this owner number.
+    /// Returns the name of the flow, source or program with the given owner number.
     pub(crate) fn name_of(&self, owner: usize) -> Option<String> {
         let flow = self.flows.get(owner).map(|flow| &flow.name);
         let source = || self.traffic.get(owner.checked_sub(self.flows.len())?);
@@ -380,8 +381,8 @@ impl Outcome {
             .cloned()
     }
 
-    /// Returns the start and end, in ns, of the measured time of the flow or program with this
-    /// owner number.
+    /// Returns the start and the end of the measured time of the flow or program with the given
+    /// owner number, in ns.
     pub(crate) fn measured_time_of(&self, owner: usize) -> (u64, u64) {
         let flow = self.flows.get(owner).map(|flow| (flow.from_ns, flow.to_ns));
         let before = self.flows.len() + self.traffic.len();

@@ -1,4 +1,4 @@
-//! The measurements of a run, as its engine returns them.
+//! The measurements of a run, in the form in which its engine returns them.
 //!
 //! Every counter and histogram counts only events at or after the end of the warm-up.
 
@@ -33,26 +33,26 @@ pub struct Outcome {
     pub classes: Vec<ClassOutcome>,
     /// Samples and events over time.
     pub series: Series,
-    /// Number of data packets that TCP senders sent in the whole run. The engine's speed is
-    /// computed from this number.
+    /// Number of data packets that TCP senders sent in the whole run. tailback computes the
+    /// engine's speed from this number.
     pub data_packets: u64,
     /// Number of calendar events processed.
     pub events: u64,
     /// Packet counts of the capture, if the run has a capture.
     pub packets: Option<PacketCount>,
-    /// True if packets were not captured. In that case, everything that is computed from packets is
-    /// missing: RTTs, delays, backlogs, and the numbers of drops and marks for each flow and cause.
-    /// In that case, only [`LinkOutcome::totals`] contains the drops and marks of links.
+    /// True if packets were not captured. Without captured packets, everything that is computed
+    /// from packets is missing: RTTs, delays, backlogs, and the numbers of drops and marks for each
+    /// flow and cause. Only [`LinkOutcome::totals`] then contains the drops and marks of links.
     pub unwatched: bool,
 }
 
 /// Packet counts of a capture, which show whether the capture is complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PacketCount {
-    /// Number of packets in the capture. A packet is counted once for every interface that captures
-    /// it.
+    /// Number of packets in the capture. A packet counts once for every interface that captures the
+    /// packet.
     pub recorded: u64,
-    /// Number of packets that are missing from the capture because the capture had reached its size
+    /// Number of packets that are missing from the capture because the capture reached its size
     /// limit.
     pub lost: u64,
 }
@@ -86,7 +86,8 @@ pub struct FlowOutcome {
     pub completion_ns: Option<u64>,
     /// What the sender waited for, and why its window shrank.
     pub account: Box<Account>,
-    /// Measurements of the chunks that the flow's application writes, if it writes chunks.
+    /// Measurements of the chunks that the flow's application writes, if the application writes
+    /// chunks.
     pub chunks: Option<Box<Completions>>,
 }
 
@@ -132,10 +133,10 @@ pub struct LinkOutcome {
     pub backlog_byte_ns: u128,
     /// Largest backlog, in bytes.
     pub backlog_max_bytes: u64,
-    /// Total drops and marks according to the queue's own counters. `Some` only if packets were not
+    /// Total drops and marks according to the queue's own counters. `None` if packets were
     /// captured.
     pub totals: Option<Totals>,
-    /// Samples over time, if any were taken.
+    /// Samples over time, if the run took samples.
     pub samples: Option<LinkSamples>,
     /// Which flows filled the queue, and when the queue dropped and marked packets.
     pub account: QueueAccount,

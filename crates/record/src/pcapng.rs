@@ -33,7 +33,7 @@ pub struct PacketCapture<W: Write> {
 }
 
 impl<W: Write> PacketCapture<W> {
-    /// Begins the capture of links with these names.
+    /// Begins the capture of links with the given names.
     pub fn create<'a>(
         writer: W,
         links: impl IntoIterator<Item = &'a str>,
@@ -46,8 +46,8 @@ impl<W: Write> PacketCapture<W> {
     }
 
     /// Appends a packet of `len` bytes on the wire. `bytes` contains the first bytes of the packet.
-    /// If the capture has reached its limit, counts the packet, but does not store it. Calls must
-    /// be in the order of time.
+    /// If the capture has reached its limit, the packet is counted, but not stored. Call this
+    /// function in the order of time.
     pub fn packet(
         &mut self,
         link: u32,
@@ -110,7 +110,7 @@ const IF_TSRESOL: u16 = 9;
 
 /// A capture that is being written.
 ///
-/// Only the current block is buffered here, so `writer` should be a `BufWriter`.
+/// This struct buffers only the current block, so `writer` should be a `BufWriter`.
 #[derive(Debug)]
 struct PacketFile<W: Write> {
     writer: W,
@@ -119,7 +119,7 @@ struct PacketFile<W: Write> {
 }
 
 impl<W: Write> PacketFile<W> {
-    /// Begins a file with these interfaces, numbered from 0.
+    /// Begins a file with the given interfaces, which are numbered from 0.
     fn create(writer: W, interfaces: &[Interface]) -> io::Result<PacketFile<W>> {
         let mut file = PacketFile {
             writer,

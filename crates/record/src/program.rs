@@ -74,7 +74,7 @@ impl Measures {
 pub struct ProgramOutcome {
     /// Name of the entry.
     pub name: String,
-    /// The entry's `kind` in the scenario. Empty if the scenario does not set it.
+    /// The entry's `kind` in the scenario. Empty if the scenario does not set the `kind`.
     pub kind: String,
     /// Measurements of all packets of the entry.
     pub measures: Measures,
@@ -82,7 +82,7 @@ pub struct ProgramOutcome {
     /// [`MAX_TUPLES`], the last entry sums up all other 5-tuples.
     pub tuples: Vec<TupleOutcome>,
     /// How the sender's program and the receiver's program ended. `None` if the program was still
-    /// running, or if that host runs no program.
+    /// running, or if the host runs no program.
     pub ends: [Option<Ended>; 2],
     /// Numbers from the program's output files, by name. The scenario selects which numbers to
     /// read. `None` if a number was not found.
@@ -108,8 +108,8 @@ pub const MAX_TUPLES: usize = 1000;
 /// The measurements of the packets of a 5-tuple, in both directions.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TupleOutcome {
-    /// Number of 5-tuples whose measurements this entry sums up. Only in the last entry, this
-    /// number may exceed 1.
+    /// Number of 5-tuples whose measurements this entry sums up. This number is 1, except in the
+    /// last entry.
     pub tuples: u64,
     /// The number of the protocol.
     pub protocol: u8,

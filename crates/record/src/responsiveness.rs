@@ -8,7 +8,7 @@ use crate::Histogram;
 /// Confidence in the result of a responsiveness test.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Confidence {
-    /// The test was too short, so it has too few intervals to average over.
+    /// The test was so short that it has too few intervals for an average.
     #[default]
     Low,
     /// Goodput or responsiveness was not stable.
@@ -18,7 +18,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// Returns the name that results use.
+    /// Returns the name of the confidence in results.
     pub const fn name(self) -> &'static str {
         match self {
             Confidence::Low => "low",

@@ -10,7 +10,7 @@ use crate::{Series, SeriesId};
 /// A sampled quantity.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity {
-    /// Name, with the unit as suffix unless the quantity is a count.
+    /// Name of the quantity, with the unit as suffix unless the quantity is a count.
     pub name: &'static str,
     /// Unit of the values.
     pub unit: &'static str,
@@ -162,8 +162,8 @@ impl FlowSampler {
         self.acks
     }
 
-    /// Records the values at the end of a record interval. `gauges` are in the order of
-    /// declaration.
+    /// Records the values at the end of a record interval. `gauges` contains the gauges in the
+    /// order of their declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,
@@ -222,7 +222,7 @@ impl FlowSampler {
 }
 
 /// Records internal values of algorithms (gauges) in the order of declaration. A gauge without a
-/// value gets no row.
+/// value adds no row.
 fn push_gauges<G: Into<Option<f64>>>(
     ids: impl IntoIterator<Item = SeriesId>,
     at_ns: u64,
@@ -255,8 +255,8 @@ impl LinkSampler {
         }
     }
 
-    /// Records the values at the end of a record interval. `gauges` are in the order of
-    /// declaration.
+    /// Records the values at the end of a record interval. `gauges` contains the gauges in the
+    /// order of their declaration.
     pub fn interval<G: Into<Option<f64>>>(
         &self,
         at_ns: u64,

@@ -13,7 +13,7 @@ use std::thread;
 
 const PREFIX: &str = ".tailback-";
 const LOCK_SUFFIX: &str = ".lock";
-/// If a scratch folder contains at least this many folders, several threads delete them.
+/// If a scratch folder contains at least this many folders, several threads delete these folders.
 const MANY: usize = 256;
 
 /// A scratch folder of this process, deleted when this value is dropped.
@@ -43,8 +43,8 @@ impl Scratch {
                 Err(e) => return Err(at(&lock_path, e)),
             };
             match lock.try_lock() {
-                // Another process may have deleted the file as abandoned before this process locked
-                // it.
+                // Another process may have deleted the lock file as abandoned before this process
+                // locked the file.
                 Ok(()) if lock_path.exists() => {}
                 Ok(()) | Err(TryLockError::WouldBlock) => continue,
                 Err(TryLockError::Error(e)) => {
@@ -113,8 +113,8 @@ fn remove_with_lock(folder: &Path, lock_path: &Path) {
     }
 }
 
-/// Returns whether this is the name of a scratch folder. Such a name consists of a prefix, a
-/// process id and a serial number.
+/// Returns whether `name` is the name of a scratch folder. The name of a scratch folder consists of
+/// a prefix, a process id and a serial number.
 fn is_name(name: &str) -> bool {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     name.strip_prefix(PREFIX)
@@ -123,8 +123,8 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Deletes a folder and its content, as far as possible. In tailback's Rust code, no other function
-/// deletes folders. This function is called only for scratch folders. Symbolic links are deleted,
-/// but their targets are not.
+/// deletes folders. This function is called only for scratch folders. This function deletes
+/// symbolic links, but not their targets.
 fn remove(folder: &Path) {
     let inside = fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir());
     let entries = fs::read_dir(folder).ok().filter(|_| inside);
@@ -165,7 +165,8 @@ mod tests {
         let dead = root.path().join(".tailback-1-0");
         fs::create_dir_all(dead.join("half")).expect("a folder");
         fs::write(root.path().join(".tailback-1-0.lock"), "").expect("a file");
-        // Create files with similar names, which do not belong to tailback.
+        // Create files that do not belong to tailback, with names similar to those of scratch
+        // folders.
         for name in [".tailback-1", ".tailback-x-0", "tailback-1-0"] {
             fs::create_dir(root.path().join(name)).expect("a folder");
             fs::write(root.path().join(format!("{name}.lock")), "").expect("a file");

@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(Mark::of_bytes(b"abc"), mark);
     }
 
-    /// A reader that returns one byte at a time and is interrupted before each byte. After the last
+    /// A reader that returns one byte at a time. An interruption precedes each byte. After the last
     /// byte, the reader fails or ends.
     struct Hesitant {
         bytes: Vec<u8>,

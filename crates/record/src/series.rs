@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Identifies a declared series. [`Series::id`] creates it.
+/// Identifies a declared series. [`Series::id`] creates this identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SeriesId(u32);
 
@@ -33,7 +33,7 @@ pub struct SeriesKey {
     pub quantity: Arc<str>,
 }
 
-/// Largest number of rows. Rows beyond this limit are not stored, and [`Series::lost`] counts them.
+/// Largest number of rows. Rows beyond this limit are not stored, but [`Series::lost`] counts them.
 pub const MAX_ROWS: usize = 20_000_000;
 
 /// One sample or event.
@@ -236,7 +236,7 @@ const SHARING: usize = 40;
 mod tests {
     use super::*;
 
-    /// Returns a series with this many rows.
+    /// Returns a series with the given number of rows.
     fn full(rows: usize) -> Series {
         let mut series = Series::default();
         for _ in 0..rows {

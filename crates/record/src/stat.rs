@@ -5,7 +5,7 @@ use serde::ser::{SerializeMap, Serializer};
 
 use crate::{Histogram, ratio};
 
-/// Statistics of a list of numbers, in the unit of these numbers.
+/// Statistics of a list of numbers, in the same unit as the numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Stat {
     /// Number of values.
@@ -44,8 +44,8 @@ impl Stat {
     /// Returns the statistics of the given numbers. No number may be NaN.
     pub fn of(mut values: Vec<f64>) -> Stat {
         let n = values.len() as f64;
-        // Compute the mean and the standard deviation before sorting. Before sorting, the values
-        // are added in the order in which they were measured.
+        // Compute the mean and the standard deviation before sorting, so that the values are added
+        // in the order in which they were measured.
         let mean = ratio(values.iter().sum(), n);
         let stddev = mean.and_then(|mean| {
             let squares: f64 = values.iter().map(|v| (v - mean) * (v - mean)).sum();
@@ -150,15 +150,16 @@ impl Serialize for Only<'_> {
 }
 
 /// Returns the value of rank ceil(p/100 x n) among sorted values, where `p` is from 0 to 100.
-/// Returns `None` without values. [`Histogram::percentile`] uses the same rank.
+/// Returns `None` for an empty list. [`Histogram::percentile`] uses the same rank.
 fn nearest_rank(sorted: &[f64], p: f64) -> Option<f64> {
     let n = sorted.len();
     let rank = ((p * n as f64 / 100.0).ceil() as usize).clamp(1, n.max(1));
     sorted.get(rank - 1).copied()
 }
 
-/// Returns the standard deviation (n - 1) of the values in a histogram. Each value is replaced by
-/// the middle of its bucket, but the mean is exact. Returns `None` for fewer than two values.
+/// Returns the standard deviation (n - 1) of the values in a histogram. In this computation, the
+/// middle of a bucket replaces each value in the bucket, but the mean is exact. Returns `None` for
+/// fewer than two values.
 fn stddev(histogram: &Histogram) -> Option<f64> {
     let mean = histogram.mean()?;
     let squares: f64 = histogram

@@ -33,7 +33,7 @@ pub const PACKETS: &str = "packets.pcapng";
 pub const TIMING: &str = "timing.json";
 
 const MAX_JSON: u64 = 64 << 20;
-/// Largest table to read, in bytes: twice the size of a table with the largest number of rows.
+/// Largest table to read, in bytes: twice the size of a table with the maximum number of rows.
 const MAX_TABLE: u64 = 1 << 30;
 
 /// Format version of a run folder.
@@ -105,7 +105,7 @@ impl RunFolder {
         let Some(manifest) = manifest else {
             return damaged(&file, "changed since it was written (not JSON)");
         };
-        // Check the format before the seal, because earlier versions had no seal.
+        // Check the format before the seal, because manifests of earlier versions had no seal.
         if manifest["format"] != FORMAT {
             return damaged(&file, "written by another version of tailback, or damaged");
         }
@@ -164,7 +164,7 @@ impl RunFolder {
         Ok(bytes)
     }
 
-    /// Returns whether the run has a file with this name.
+    /// Returns whether the run contains a file with the given name.
     pub fn has(&self, name: &str) -> bool {
         self.files.contains_key(name)
     }
@@ -230,14 +230,14 @@ const NOT_WRITTEN: &str = "not what was written";
 /// Subfolder for the files that programs wrote.
 pub const PROGRAMS: &str = "programs";
 
-/// Returns whether this is the path of a file that a program wrote.
+/// Returns whether `path` is the path of a file that a program wrote.
 fn is_of_program(name: &str) -> bool {
     let mut parts = name.split('/');
     let inside = |part: &str| !matches!(part, "" | "." | "..") && !part.contains('\0');
     parts.next() == Some(PROGRAMS) && parts.clone().count() > 1 && parts.all(inside)
 }
 
-/// Returns the files that a manifest lists. Returns `None` if no run can have these files.
+/// Returns the files that a manifest lists. Returns `None` if no run can contain the listed files.
 fn files_of(table: &Value) -> Option<BTreeMap<String, (Mark, Option<u64>)>> {
     let mut files = BTreeMap::new();
     for (name, entry) in table.as_object()? {

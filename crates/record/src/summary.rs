@@ -1,5 +1,5 @@
-//! The summary of a run, which `--json` prints. It does not contain the parameters of a sweep,
-//! because the same run may belong to several sweeps.
+//! The summary of a run, which `--json` prints. The summary does not contain the parameters of a
+//! sweep, because the same run may belong to several sweeps.
 //!
 //! A value that is not available is `null`, never 0. Names and units of fields do not change. To
 //! add a field, add one declaration ([`field`]).
@@ -58,7 +58,7 @@ fields! {
     }
 }
 
-/// The flows of a run. A flow's summary is computed only when it is needed, because a hundred
+/// The flows of a run. Each summary of a flow is computed only when needed, because a hundred
 /// thousand summaries would need 50 MB.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowSummaries<'a> {
@@ -112,7 +112,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// Time from the flow's start until its last byte is delivered.
+        /// Time from the flow's start until the delivery of its last byte.
         completion_s: Option<f64> = measured("s", Once).less();
         /// Payload delivered in order during the measured time.
         delivered_bytes: u64 = measured("byte", Bytes).more();
@@ -272,7 +272,7 @@ fields! {
     }
 }
 
-/// Counters by cause. JSON leaves out the counters that are 0.
+/// Counters by cause. The JSON omits counters that are 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Causes(pub Counts);
 
@@ -489,8 +489,8 @@ impl ClassSummary {
     }
 }
 
-/// Returns Jain's fairness index (sum x)^2 / (n sum x^2), or `None` without flows or if nothing was
-/// delivered.
+/// Returns Jain's fairness index (sum x)^2 / (n sum x^2), or `None` if there are no flows or if
+/// they delivered no data.
 fn jain(throughputs: &[f64]) -> Option<f64> {
     let sum: f64 = throughputs.iter().sum();
     let squares: f64 = throughputs.iter().map(|x| x * x).sum();

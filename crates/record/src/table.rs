@@ -42,8 +42,8 @@ pub const HISTOGRAMS: &str = "message histograms {
 /// Number of rows in a row group. A small row group needs little memory to write and to read.
 const GROUP_ROWS: usize = 1 << 20;
 
-/// Largest number of row groups for which each group is written by reading all rows. The rows are
-/// packed, so they can only be read in the order of recording.
+/// Largest number of row groups for which each group is written by reading all rows. Rows can be
+/// read only in the order of recording, because they are packed.
 const READINGS: usize = 4;
 
 /// Largest factor by which compressed data can expand. Snappy's longest copy encodes 64 bytes in 3
@@ -59,8 +59,8 @@ pub fn write<W: Write + Send>(
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)
         .set_compression(Compression::SNAPPY)
-        // Omit statistics and the offset index. Statistics and the offset index are not useful in
-        // files of this size. In a short run, they would take up most of the file.
+        // Omit statistics and the offset index, which are not useful in files of this size. In a
+        // short run, they would take up most of the file.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_offset_index_disabled(true)
         .set_created_by("tailback".to_owned())
@@ -82,8 +82,8 @@ pub fn write<W: Write + Send>(
         })
 }
 
-/// Checks that a file has the form that [`write`] produces, and contains a table with the given
-/// schema and `rows` rows. Reading a checked table needs memory only for its rows, and for
+/// Checks that a file has the form that [`write`] produces. The file must contain a table with the
+/// given schema and `rows` rows. Reading a checked table needs memory only for its rows, and for
 /// [`EXPANSION`] times the size of the file. The check itself does not decompress any data. The
 /// error describes what is wrong.
 pub fn check(file: Bytes, schema: &str, rows: u64) -> Result<(), String> {
@@ -140,7 +140,7 @@ fn check_group(group: &RowGroupMetaData, size: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Returns the number of values in a column, according to the headers of its pages.
+/// Returns the number of values in a column, according to the headers of the column's pages.
 fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     let mut values = 0_u64;
     while let Some(page) = pages.peek_next_page()? {
@@ -152,9 +152,9 @@ fn values_of(pages: &mut dyn PageReader) -> Result<u64, ParquetError> {
     Ok(values)
 }
 
-/// Writes one series after the other, and returns the number of rows. In the order of series, rows
-/// with equal keys are adjacent, so the keys compress well. A reader also finds all rows of a
-/// series in one place.
+/// Writes one series after the other, and returns the number of rows. Rows with equal keys are
+/// therefore adjacent, so the keys compress well. A reader also finds all rows of a series in one
+/// place.
 pub fn write_series<W: Write + Send>(
     writer: &mut SerializedFileWriter<W>,
     series: &Series,
@@ -192,8 +192,8 @@ fn begins(series: &Series) -> Vec<u32> {
 }
 
 /// Divides the rows into parts, one for each row group of the file. A part is packed and in the
-/// order of recording. Returns no parts if the file has at most [`READINGS`] row groups. With few
-/// groups, it takes less memory to read all rows for each group.
+/// order of recording. Returns no parts if the file has at most [`READINGS`] row groups. If there
+/// are only a few groups, it takes less memory to read all rows for each group.
 fn parts(series: &Series, begins: &[u32], group_rows: usize) -> Vec<packed::Rows> {
     let groups = series.len().div_ceil(group_rows);
     if groups <= READINGS {
@@ -229,9 +229,9 @@ fn collect_group(
 }
 
 /// Collects the rows of a row group, that is, the rows whose positions among all rows sorted by
-/// series are in `range`. Within a series, rows are in the order of recording. `rows` are in the
-/// order of recording. For each series, `next` contains the position of the first row of this
-/// series in `rows`.
+/// series are in `range`. Within a series, rows are in the order of recording. `rows` returns the
+/// rows in the order of recording. For each series, `next` contains the position of the first row
+/// of this series in `rows`.
 fn collect(
     rows: impl Iterator<Item = Row>,
     mut next: Vec<u32>,

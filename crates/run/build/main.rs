@@ -47,7 +47,7 @@ fn main() {
     println!("cargo:rustc-env=TAILBACK_ENGINE_VERSION={release}+{hash:016x}");
 }
 
-/// Returns the entry of a package in a lock file: name, version, origin and checksum.
+/// Returns the entry of a package in a lock file, with name, version, origin and checksum.
 fn locked<'l>(lock: &'l str, name: &str) -> Vec<&'l str> {
     let head = format!("name = \"{name}\"");
     lock.split("[[package]]")

@@ -23,7 +23,7 @@ impl Hash {
         }
     }
 
-    /// Returns the hash of the words added so far.
+    /// Returns the hash of the words that have been added so far.
     pub fn value(&self) -> u64 {
         self.0
     }
@@ -89,8 +89,8 @@ fn add(tokens: TokenStream, hash: &mut Hash) {
     }
 }
 
-/// Returns the tokens without doc comments, which are attributes for the compiler, and without code
-/// that is compiled only for tests.
+/// Returns the tokens without doc comments and without code that is compiled only for tests. For
+/// the compiler, doc comments are attributes.
 fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
     let mut kept = Vec::new();
     let mut rest = tokens.into_iter().peekable();
@@ -113,8 +113,8 @@ fn compiled(tokens: TokenStream) -> Vec<TokenTree> {
             rest.next();
         } else if attribute == "cfg(test)" && head.len() == 1 {
             rest.next();
-            // An item with this attribute ends after its body in braces or at a semicolon. An
-            // import ends only at a semicolon.
+            // An item with the attribute `cfg(test)` ends after its body in braces or at a
+            // semicolon. An import ends only at a semicolon.
             let mut import = false;
             for token in rest.by_ref() {
                 match token {

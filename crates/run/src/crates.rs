@@ -70,8 +70,8 @@ fn wrong<B>(entry: &'static Entry<B>, build: impl FnOnce(&Options)) -> Option<St
 /// Timeout for the check of a plugin's congestion control. The check calls every hook once.
 const PROBE_TIME: Duration = Duration::from_secs(20);
 
-/// Returns an error if a congestion control wraps a built-in congestion control without forwarding
-/// every hook.
+/// Returns an error if a congestion control wraps a built-in congestion control, but does not
+/// forward every hook.
 fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     let (tell, told) = mpsc::channel();
     // Use a thread with a timeout, because a hook may never return. The Python module cannot be
@@ -96,7 +96,7 @@ fn forgetful(entry: &'static Entry<cc::Build>) -> Option<String> {
     ))
 }
 
-/// Returns the version of an engine extended by the compiled-in plugins.
+/// Returns the version of an engine that contains compiled-in plugins.
 pub fn versioned(engine: &str) -> String {
     let crates = installed().iter();
     crates.fold(engine.to_owned(), |version, one| {

@@ -214,7 +214,7 @@ struct Entry {
     target: Option<String>,
 }
 
-/// Adds all entries at a path and below it to `entries`, by relative path.
+/// Adds the entry at a path, and all entries below this path, to `entries`, by relative path.
 fn walk(path: &Path, name: &str, entries: &mut BTreeMap<String, Entry>) -> Result<(), String> {
     let failed = |e: io::Error| match name {
         "" => said(&e),

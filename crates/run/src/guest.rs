@@ -18,7 +18,7 @@ const MAX_RESULT: u64 = 2 << 30;
 /// The names and values of the numbers that were read from output files, for each program.
 pub type Numbers = BTreeMap<String, Vec<(String, Option<f64>)>>;
 
-/// The measurements that the caller took of a guest's run.
+/// The caller's measurements of a guest's run.
 pub struct Ran<'a> {
     /// Description of the guest kernel, as JSON.
     pub environment: &'a str,
@@ -74,8 +74,8 @@ pub fn store(
         memory_bytes: Some(ran.memory_bytes),
     };
     let manifest = manifest::of(point, EngineKind::Kernel, Some(whole))?;
-    // If values in a guest's result contradict each other, `write` may panic. Catch the panic, so
-    // that only this run fails, instead of the whole sweep.
+    // If values in a guest's result contradict each other, `write` may panic. Catch this panic, so
+    // that only the run fails, instead of the whole sweep.
     let written = panics::caught(|| store.write(&manifest, &outcome, &timing));
     written.map_err(|_| {
         store.discard(&point.run_id);
@@ -93,7 +93,7 @@ fn read(path: &Path) -> io::Result<GuestResult> {
     postcard::from_bytes(&std::fs::read(path)?).map_err(|e| named(e.to_string()))
 }
 
-/// Moves a file: renames it, or copies it to another file system.
+/// Moves a file. If the new path is on another file system, copies the file.
 fn move_file(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to).or_else(|_| std::fs::copy(from, to).map(drop))
 }

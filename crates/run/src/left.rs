@@ -8,7 +8,8 @@ use std::path::{Component, Path};
 use tailback_record::Outcome;
 use tailback_record::folder::{Store, at};
 
-/// Writes the files into the folder of the unfinished run: `programs/NAME/SIDE/out/FILE`.
+/// Writes the output files into the folder of the unfinished run, with the paths
+/// `programs/NAME/SIDE/out/FILE`.
 ///
 /// # Errors
 /// Returns the error of the file system, with the path. Returns an error for a name that leads out

@@ -44,7 +44,7 @@ pub const VERSION: &str = env!("TAILBACK_ENGINE_VERSION");
 pub enum Failure {
     /// The caller cancelled the run.
     Cancelled,
-    /// The engine panicked, with this message.
+    /// The engine panicked, with the given message.
     Panic(String),
     /// A file could not be read or written.
     Io(io::Error),

@@ -30,7 +30,7 @@ pub struct Source<'a> {
     pub memory: Option<u64>,
     /// The engine that will run the scenario.
     pub engine: EngineKind,
-    /// Version of that engine. `None` stands for [`VERSION`], or for "kernel" if the kernel is
+    /// Version of the engine. `None` stands for [`VERSION`], or for "kernel" if the kernel is
     /// unknown.
     pub engine_version: Option<&'a str>,
     /// The contents of the guest kernel, if known.

@@ -10,8 +10,8 @@ use tailback_engine::{aqm, cc, traffic};
 use tailback_record::folder::Manifest;
 use tailback_scenario::{EngineKind, Point};
 
-/// Makes the manifest of a sweep point. `environment` describes the kernel, for an engine that runs
-/// on a kernel.
+/// Makes the manifest of a sweep point. `environment` describes the kernel, if the engine runs on a
+/// kernel.
 pub(crate) fn of(
     point: &Point,
     engine: EngineKind,

@@ -1,4 +1,4 @@
-//! Runs a sweep point on the simulator, from the plan to the run folder.
+//! Runs a sweep point in the simulator, from the plan to the run folder.
 
 use std::time::Instant;
 
@@ -11,7 +11,7 @@ use crate::cores::{self, NoOutcome};
 use crate::simulate::simulate;
 use crate::{Control, Failure, left, machine, manifest, panics};
 
-/// Runs a sweep point and stores its folder. A run that does not complete leaves no files.
+/// Runs a sweep point and stores the run folder. A run that does not complete leaves no files.
 ///
 /// # Errors
 /// Returns why no folder was stored.

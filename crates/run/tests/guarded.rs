@@ -1,5 +1,5 @@
 //! Tests that the result files of a fixed set of scenarios have the hashes in
-//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` rewrites that file.
+//! `tests/guarded/hashes.tsv`. `python tests/guard.py --update` rewrites `hashes.tsv`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use tailback_scenario::{EngineKind, Point};
 use tempfile::TempDir;
 use toml::de::DeTable;
 
-/// Result files that depend only on the scenario, not on time or host.
+/// Result files that depend only on the scenario, not on the time or the host.
 const FILES: [&str; 4] = [
     "summary.json",
     "series.parquet",
@@ -28,8 +28,8 @@ fn folder() -> PathBuf {
 }
 
 /// Returns the scenarios as text. A scenario consists of the keys of the table `[base]` and the
-/// keys of the scenario's own table. Keys that are set to "none" are omitted. Values are copied
-/// verbatim, because the order of links matters.
+/// keys of the scenario's own table. Keys that are set to "none" are omitted. The text of values is
+/// copied verbatim, because the order of links matters.
 fn scenarios() -> Vec<(String, String)> {
     let text = fs::read_to_string(folder().join("scenarios.toml")).unwrap();
     let tables = DeTable::parse(&text).unwrap().into_inner();

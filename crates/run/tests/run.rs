@@ -1,4 +1,4 @@
-//! Tests which files exist after a run has ended, was cancelled, has panicked, or could not be
+//! Tests which files exist after a run that ended, was cancelled, panicked, or could not be
 //! written.
 
 use std::path::Path;
@@ -133,7 +133,7 @@ fn a_panic_is_the_error_of_its_run() {
     };
     assert!(message.contains("this run was asked to panic"), "{message}");
     assert_eq!(files(folder.path()), [""; 0]);
-    // After a failed run, another run on the same thread succeeds.
+    // After a failed run, another run on the same thread must succeed.
     run(&point, &store, &Control::default()).unwrap();
 }
 

@@ -1,5 +1,5 @@
-//! The canonical form of a sweep point, as JSON: all defaults, base units, sorted keys. A hash of
-//! the canonical form, the seed and the engine's version identifies the run ([`crate::hash`]).
+//! The canonical form of a sweep point: JSON with all defaults, base units, and sorted keys. A hash
+//! of the canonical form, the seed and the engine's version identifies the run ([`crate::hash`]).
 //!
 //! The canonical form contains every field of a plan. [`AsPart`] derives the form of a field from
 //! the field's declaration.
@@ -21,8 +21,8 @@ pub(crate) fn canonical(plan: &Plan, traces: &Traces) -> String {
         traces,
     };
     if let Part::Table(mut parts) = plan.part() {
-        // Omit empty lists of programs and events, and ideal hosts. As a result, runs from versions
-        // of tailback without these keys keep their ids.
+        // Omit empty lists of programs and events, and ideal hosts. Runs from versions of tailback
+        // without these keys therefore keep their ids.
         parts.retain(|(name, _)| match *name {
             "programs" => !plan.programs.is_empty(),
             "events" => !plan.events.is_empty(),
@@ -62,8 +62,8 @@ impl Writer<'_> {
                 self.json(name.as_str());
                 self.text.push('}');
             }
-            // Write the hash of the trace instead of its file name, because the content of the file
-            // may change.
+            // Write the hash of the trace instead of the trace's file name, because the content of
+            // the file may change.
             Part::Rate(RatePlan::Trace(times)) => {
                 let (count, hash) = (times.len(), self.traces.hash(times));
                 let trace = format!(r#"{{"trace":{{"opportunities":{count},"sha256":"{hash}"}}}}"#);

@@ -13,7 +13,7 @@ const ACK: u64 = 66;
 const FRAME: u64 = 1514;
 
 /// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
-/// the link. This computation uses the other links' fractions from the previous iteration.
+/// the link. It uses the fractions of other links from the previous iteration.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
@@ -59,8 +59,9 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
     for offer in &offers {
         let share = offer.links(plan).map(|at| shares[at].of(offer.sender));
         let share = share.fold(1.0, f64::min);
-        // A datagram that a link drops has already passed the links before this link. TCP senders
-        // reduce their rate instead, so they do not send such segments at all.
+        // A datagram that a link drops has already passed the links before this link. In contrast,
+        // TCP senders reduce their rate to that of the slowest link, so they do not send such
+        // segments at all.
         let packets = match offer.sender {
             Sender::Datagrams => offer.packets,
             Sender::Tcp { .. } => offer.packets * share,
@@ -71,7 +72,7 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
         }
     }
     for program in &plan.programs {
-        // How much programs send is unknown, so assume that they fill the links.
+        // The amount of data that programs send is unknown, so assume that they fill the links.
         for at in program.route.iter().chain(&program.back) {
             if let Some(link) = links.get(*at as usize) {
                 add(&[*at], link.carries / FRAME as f64, FRAME as f64);
@@ -88,11 +89,12 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 /// What limits the number of packets that a sender sends.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// The sender's own rate: it sends datagrams without congestion control.
+    /// The sender's own rate limits the number. Such a sender sends datagrams without congestion
+    /// control.
     Datagrams,
-    /// Losses limit the sender. If `marks` is true, a policer's marks also limit the sender.
-    /// `marks` is true if the sender responds to marks. It is also true if the packets are not
-    /// ECN-capable, because the policer then drops them.
+    /// Losses limit the number. If `marks` is true, a policer's marks also limit the number.
+    /// `marks` is true if the sender responds to marks. If packets are not ECN-capable, `marks` is
+    /// also true, because the policer drops such packets.
     Tcp { marks: bool },
 }
 
@@ -234,7 +236,7 @@ impl Passage {
         passage
     }
 
-    /// Returns the fractions of the offered packets that pass.
+    /// Returns the fractions of the offered packets that pass the link and its policers.
     fn shares(&self, offered: &Offered) -> Shares {
         let share = |least: f64, bytes: f64| (least / bytes.max(1.0)).min(1.0);
         let (drops, marks) = (

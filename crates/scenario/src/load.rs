@@ -55,8 +55,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     if problems.is_empty() {
         return expand(request, root, &mut sources).map_err(|problems| render(problems, &sources));
     }
-    // After a syntax error, part of the file is missing from the tree. After a syntax error, report
-    // only errors that do not depend on the missing part.
+    // After a syntax error, part of the file is missing from the tree. Report only errors that do
+    // not depend on the missing part of the file.
     let syntax = problems.clone();
     let lost = syntax
         .iter()
@@ -80,8 +80,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file contains any key of a scenario. If not, the user has probably named the
-/// wrong file, and this file may be confidential.
+/// Returns whether a file contains any key of a scenario. If a file contains no such key, the user
+/// has probably named the wrong file, and this file may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()

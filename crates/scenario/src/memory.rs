@@ -251,7 +251,7 @@ fn frame(plan: &Plan) -> u64 {
 }
 
 /// Returns how many full segments a link can carry in a time. A negative overhead increases this
-/// number. If a negative overhead cancels the whole frame, the number has no bound.
+/// number. If a negative overhead cancels the whole frame, the number of segments has no bound.
 fn carried(plan: &Plan, link: &LinkPlan, time: Time) -> u64 {
     let charged = frame(plan).saturating_add_signed(i64::from(link.overhead.min(0)));
     let bytes = link.rate.nominal().bytes_in(time);

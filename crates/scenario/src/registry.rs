@@ -95,7 +95,8 @@ pub fn summary() -> Value {
     })
 }
 
-/// Returns each field with its type. For a table, the type includes the table's fields.
+/// Returns each field of a summary with its type. For a table, the type includes the table's
+/// fields.
 fn fields(declared: &[Field]) -> Vec<Value> {
     let field = |field: &Field| {
         let (kind, inner) = match field.kind {
@@ -196,7 +197,7 @@ fn add(value: &mut Value, more: Value) {
 }
 
 /// Returns how the kernel implements an entry. The result contains the entry's name in Linux, the
-/// first Linux release with the entry, and whether the entry is a qdisc or a module.
+/// first Linux release with the entry, and whether a qdisc or a module implements the entry.
 fn kernel<B>(entry: &Entry<B>) -> Value {
     match entry.kernel {
         Kernel::Qdisc(face) => json!({
@@ -234,7 +235,7 @@ fn kernel<B>(entry: &Entry<B>) -> Value {
     }
 }
 
-/// Returns a queue from a stored canonical form as `tc qdisc show` would print it.
+/// Formats a queue from a stored canonical form in the same way as `tc qdisc show`.
 pub fn tc_line(queue: &Value) -> String {
     let name = queue["name"].as_str().unwrap_or("?");
     let entry = find(aqm::TABLE.entries(), name).filter(|_| queue["kernel"] != true);

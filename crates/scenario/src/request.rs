@@ -31,8 +31,8 @@ pub struct Override {
 
 /// A function that returns the settings of a plan that an engine does not support. The function is
 /// called for every sweep point, even if the plan has errors. In a plan with errors, defaults
-/// replace the wrong values. Such a plan omits parts that cannot run, such as a flow without a
-/// route, or a flow with an unknown congestion control.
+/// replace the wrong values. A plan with errors also omits parts that cannot run, such as a flow
+/// without a route, or a flow with an unknown congestion control.
 pub type Judge<'a> = dyn Fn(&Plan) -> Vec<Refusal> + 'a;
 
 /// A request to load a scenario.
@@ -46,11 +46,11 @@ pub struct Request<'a> {
     pub overrides: &'a [Override],
     /// Number of seeds, if this number overrides `sweep.seeds`.
     pub seeds: Option<u64>,
-    /// Reads the files to which the scenario refers.
+    /// The function that reads the files to which the scenario refers.
     pub loader: &'a Loader<'a>,
-    /// Finds and hashes files that only the scenario's programs read.
+    /// The function that finds and hashes files for the scenario's programs.
     pub files: &'a FileLoader<'a>,
-    /// Finds and hashes root folders of programs.
+    /// The function that finds and hashes root folders of programs.
     pub roots: &'a FileLoader<'a>,
     /// Memory that a run may use, in bytes. A scenario with too many flows is rejected before
     /// memory for the flows is allocated.
@@ -62,8 +62,8 @@ pub struct Request<'a> {
     /// Whether the caller attaches endpoints to the entries of `[[programs]]`, and the entries
     /// therefore run in the simulator without programs.
     pub endpoints: bool,
-    /// Returns the settings that the engine does not support. This function need not check limits
-    /// that are declared together with keys or registry entries.
+    /// The function that returns the settings that the engine does not support. This function need
+    /// not check limits that are declared together with keys or registry entries.
     pub judge: Option<&'a Judge<'a>>,
 }
 

@@ -11,21 +11,21 @@ use tailback_engine::units::Time;
 const CUBIC_C: f64 = 0.4;
 /// Loss rate up to which BBR keeps its sending rate. In theory, BBR's gain of 1.25 compensates for
 /// losses of up to 20 %. In simulations at 10 Mbit/s to 1 Gbit/s, BBR kept its sending rate at loss
-/// rates of up to 15 %. From there to 30 % loss, the sending rate was inversely proportional to the
-/// square of the loss rate.
+/// rates of up to 15 %. At loss rates from 15 % to 30 %, the sending rate was inversely
+/// proportional to the square of the loss rate.
 const BBR_KEEPS: f64 = 0.15;
 /// If the loss rate is at least this multiple of BBRv3's loss threshold, losses alone determine
 /// BBRv3's window.
 const BBR3_FOLLOWS: f64 = 2.5;
-/// Product of BBRv3's window and the loss rate. In the simulations mentioned above, this product
-/// was 2.1 to 2.2 at loss rates of 5 to 10 %.
+/// Product of BBRv3's window and the loss rate. In simulations, this product was 2.1 to 2.2 at loss
+/// rates of 5 to 10 %.
 const BBR3_WINDOW: f64 = 2.2;
 
 /// How a congestion control responds to losses and marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
-    /// Multiplies its window by a factor at every loss. A control that is not scalable also does so
-    /// at every mark.
+    /// Multiplies its window by a factor at every loss. A control that is not scalable also reduces
+    /// its window at every mark.
     Reno {
         scalable: bool,
     },
@@ -130,7 +130,7 @@ pub fn segments(plan: &Plan, flow: &FlowPlan, rtt: Time, rounds: f64, most: f64)
             signals
         };
         // First estimate the number of segments with all schedules. Then repeat the estimate
-        // without the schedules that end before the estimated number.
+        // without the schedules that end before the flow has sent the estimated number of segments.
         let hoped = sent(&flow.cc, signals(0.0), rtt, rounds, most)?;
         sent(&flow.cc, signals(hoped), rtt, rounds, most)
     };
@@ -183,9 +183,9 @@ fn sent(control: &Algorithm, signals: Signals, rtt: Time, rounds: f64, most: f64
     Some(sent.min(most))
 }
 
-/// Returns how many segments BBRv3 sends. Up to its loss threshold, it sends `most` segments. From
-/// 2.5 times the threshold on, its window limits the number of segments. Between the threshold and
-/// 2.5 times the threshold, the number of segments falls as a power of the loss rate.
+/// Returns how many segments BBRv3 sends. Up to its loss threshold, BBRv3 sends `most` segments.
+/// From 2.5 times the threshold on, the window limits the number of segments. Between the threshold
+/// and 2.5 times the threshold, the number of segments falls as a power of the loss rate.
 fn bbr3(control: &Algorithm, lost: f64, rounds: f64, most: f64) -> f64 {
     let options = control.known().map(|(_, options)| options);
     let threshold = options.map_or(0.02, |options| options.float("loss_threshold"));

@@ -35,7 +35,8 @@ pub struct Scenario {
     pub source: Arc<Source>,
 }
 
-/// The texts from which a scenario was read. Loading these texts again leads to the same scenario.
+/// The texts from which a scenario was read. If these texts are loaded again, the result is the
+/// same scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Source {
     /// The file's content.

@@ -51,7 +51,7 @@ udp = true
 "#,
 ];
 
-/// Words and characters that have a meaning in scenarios. The tests insert these words and
+/// Words and characters that have a special meaning in scenarios. The tests insert these words and
 /// characters at random.
 const PIECES: &[&str] = &[
     "[",

@@ -1,9 +1,9 @@
-//! Tests every kind of invalid input. Each test has the exact message that the user sees.
+//! Tests every kind of invalid input. Each test contains the exact message that the user sees.
 //!
 //! In expected messages, `{queues}`, `{controls}` and `{kinds}` stand for the names in a registry,
 //! and `{with OPTION}` for the queue disciplines that have this option. `{options of ENTRY}` and
-//! `{options of ENTRY.TABLE}` stand for the options of an entry. The expected messages therefore
-//! stay correct when entries are added.
+//! `{options of ENTRY.TABLE}` stand for the options of an entry. With these placeholders, the
+//! expected messages stay correct when entries are added.
 
 use tailback_engine::plan::{Plan, TcpPlan};
 use tailback_engine::registry::kernel::Kernel;
@@ -107,7 +107,7 @@ fn check_with(text: &[u8], overrides: &[(&str, &str)], seeds: Option<u64>, expec
     assert_eq!(found.join("\n"), expected.join("\n"));
 }
 
-/// The advice in an error must begin with one of these verbs.
+/// The verbs with which the advice in an error may begin.
 const VERBS: [&str; 8] = [
     "add", "correct", "name", "remove", "rename", "split", "use", "write",
 ];
@@ -1340,7 +1340,7 @@ fn what_the_kernel_has_not() {
 }
 
 /// Tests that a setting that an engine does not support is reported only once, and together with
-/// other errors. The engine identifies the setting by an index of the plan, but the error shows the
+/// other errors. The engine identifies the setting by an index in the plan, but the error shows the
 /// setting's position in the file.
 #[test]
 fn refusals_of_an_engine() {
@@ -2079,7 +2079,7 @@ fn intervals_that_are_too_short_for_the_series_are_warned_of() {
     assert_eq!(warned("interval = \"10ms\""), [""; 0]);
 }
 
-/// An error quotes the line of the file only if the file has keys of a scenario.
+/// An error may quote a line of the file only if the file contains keys of a scenario.
 #[test]
 fn only_scenarios_are_quoted() {
     let lines = |text: &str| -> Vec<String> {

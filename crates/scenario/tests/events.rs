@@ -65,8 +65,8 @@ fn measured(outcome: &Outcome, all: bool) -> String {
     value.to_string()
 }
 
-/// Checks that a run that the test changes has the same results as a run with the same changes as
-/// events. Returns the outcome.
+/// Checks that changes by the test have the same effect as the same changes as events. Returns the
+/// outcome.
 fn live_equals_scheduled(text: &str) -> Outcome {
     let plan = plan(text);
     assert!(!plan.events.is_empty(), "{text}");
@@ -167,8 +167,8 @@ fn other(opt: &Opt, now: Option<&Value>) -> String {
     }
 }
 
-/// Options whose change the loader rejects in this test. The reason is that a step whose threshold
-/// is a time must apply to packets that leave the queue.
+/// Options whose change the loader rejects in this test. A step whose threshold is a time must
+/// apply to packets that leave the queue, so `step.at` cannot change.
 const REJECTED: [&str; 1] = ["step.at"];
 /// Options that do not affect the traffic of the test, because the queue stays below its limits,
 /// and there are no ACKs, short packets or overload.

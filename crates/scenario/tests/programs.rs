@@ -160,7 +160,8 @@ env = { TESTCASE = "mine", QLOGDIR = "/x" }
         (root, server.cwd.as_deref()),
         (Some("/here/images/a"), Some("/a"))
     );
-    // A side's variable overrides the entry's variable, which overrides the variable of the kind.
+    // An environment variable of a side overrides the entry's variable, which overrides the
+    // variable of the entry's kind.
     assert_eq!(
         (said(server, "QLOGDIR"), said(server, "A")),
         (Some(String::new()), Some("1".into()))
@@ -287,7 +288,7 @@ requests = 5
     let run = ping.sender.as_ref().map(|side| side.run.join(" "));
     assert_eq!(run.as_deref(), Some("ping -n -i 0.2 -s 56 -c 5 {receiver}"));
     assert_eq!(ping.packages, ["iputils-ping"]);
-    // All entries get the same date, which one entry sets.
+    // If one entry sets a date, all entries get this date.
     assert!(
         plan.programs
             .iter()

@@ -26,7 +26,7 @@ fn forwarded(plan: &Arc<Plan>) -> u64 {
     network.finish().links[0].packets
 }
 
-/// Returns a schedule that marks or drops one segment in each `period`, `count` times.
+/// Returns a schedule that marks or drops one of every `period` segments, `count` times.
 fn schedule(kind: &str, period: u64, count: u64) -> String {
     let numbers: Vec<String> = (1..=count).map(|at| (at * period).to_string()).collect();
     format!("schedule = {{ {kind} = [{}] }}", numbers.join(", "))
@@ -120,7 +120,7 @@ fn counts(link: &str, cc: &str, flow: &str) -> (u64, u64) {
 }
 
 /// Tests that the estimated number of packets is 0.65 to 3.2 times the number that a run counts.
-/// The ratio is lowest for bursts of loss, because only few bursts occur in a run. The ratio is
+/// The ratio is lowest for bursts of loss, because a run contains only a few bursts. The ratio is
 /// highest for five BBR flows that recover from an outage.
 #[test]
 fn the_estimate_is_near_what_a_run_counts() {

@@ -474,7 +474,7 @@ fn traces_of_conditions() {
     let delays = [20_000_000, 42_500_000].map(|ns| Value::Time(Time(ns)));
     let delays = at.into_iter().zip(delays).collect();
     assert_eq!(impairments, [("loss", losses), ("delay", delays)]);
-    // The columns of this file are in another order, and the optional columns are missing.
+    // The columns of this trace are in another order, and the optional columns are missing.
     let bare = with("rate_mbit, time_s\n50, 0\n");
     assert!(bare.points[0].plan.links[0].impairments.is_empty());
     assert_ne!(scenario.points[0].run_id, bare.points[0].run_id);
@@ -583,7 +583,8 @@ fn a_size_that_depends_on_the_point_labels_its_axis_as_written() {
 #[test]
 fn set_wins() {
     let text = format!("{SMALL}[sweep]\n\"bottleneck.rate\" = [\"1Mbit\", \"2Mbit\"]\n");
-    // `--set` reads a bare word as a string, and any other text as TOML. It creates missing tables.
+    // `--set` reads a bare word as a string, and any other text as TOML. `--set` also creates
+    // missing tables.
     let scenario = load_set(
         &text,
         &[
@@ -754,8 +755,8 @@ fn connections_of_a_source() {
     assert_eq!(plan.traffic[0].connections.as_ref().unwrap().back, [0]);
 }
 
-/// Tests that equal runs have equal ids, however their scenarios are written. Ids differ if the
-/// runs differ in a value that may change a result or the recorded data.
+/// Tests that equal runs have equal ids, no matter how their scenarios are written. Also tests that
+/// ids differ if a value differs that may change a result or the recorded data.
 #[test]
 fn run_ids() {
     let id = |text: &str, set: &[(&str, &str)]| load_set(text, set).points[0].run_id.clone();
@@ -899,7 +900,7 @@ fn memory() {
         &[("flows.reno.count", "1000"), ("bottleneck.rate", "1Gbit")],
     );
     let bytes = estimate_memory(&scenario.points[0].plan);
-    // The estimate for a thousand flows is more than 24 KiB for each, and less than 256 MiB in
+    // The estimate for a thousand flows is more than 24 KiB for each flow, and less than 256 MiB in
     // total.
     assert!((24 << 20..256 << 20).contains(&bytes), "{bytes}");
     assert_eq!(check_memory(&scenario, bytes), Ok(()));
@@ -959,7 +960,7 @@ fn memory_of_sources_whose_receivers_acknowledge_early() {
         estimate_memory(&load_ok(&text).points[0].plan)
     };
     assert!(bytes("honest") < 60 << 20, "{}", bytes("honest"));
-    // A simulation of this source used 173 MiB.
+    // A simulation of the source in this test used 173 MiB.
     assert!(bytes("optimistic") > 180 << 20, "{}", bytes("optimistic"));
 }
 
@@ -1316,7 +1317,7 @@ fn a_program_stands_where_a_flow_does() {
     assert!(class.sources.is_empty());
 }
 
-/// Tests that parameters contain the unit if the values of a swept key have several units. Labels
+/// Tests that parameters contain the unit if the values of a swept key have different units. Labels
 /// always contain the unit.
 #[test]
 fn packets_and_bytes_are_no_equal_parameters() {

@@ -1,5 +1,5 @@
-//! Tests that results do not depend on the sequence number of the first segment. The simulator
-//! therefore simulates flows that last for days as correctly as flows that last for seconds.
+//! Tests that results do not depend on the sequence number of the first segment. The simulation of
+//! flows that last for days is therefore as correct as that of flows that last for seconds.
 
 use std::sync::Arc;
 

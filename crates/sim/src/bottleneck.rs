@@ -205,8 +205,8 @@ impl Bottleneck {
         self.events.pop_front()
     }
 
-    /// Returns when to poll next: the earliest time at which a datagram may arrive or be dropped.
-    /// Returns `None` if no datagram is in the network.
+    /// Returns the time of the next poll, which is the earliest time at which a datagram may arrive
+    /// or be dropped. Returns `None` if no datagram is in the network.
     pub fn next(&self) -> Option<Time> {
         if let Some(event) = self.events.front() {
             return Some(event.at.max(self.now));
@@ -233,7 +233,7 @@ impl Bottleneck {
         self.recording.as_ref().map(Recording::bytes)
     }
 
-    /// Runs the network up to a time.
+    /// Runs the network up to a given time.
     #[track_caller]
     fn advance(&mut self, now: Time) {
         assert!(now >= self.now, "time goes back from {} to {now}", self.now);
@@ -273,5 +273,5 @@ impl Bottleneck {
 }
 
 /// The length of the run in the plan. No harness simulates such a long time. The event calendar
-/// supports much later times.
+/// supports even later times.
 const ENDLESS: Time = Time::from_secs(1 << 30);

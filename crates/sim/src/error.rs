@@ -31,12 +31,12 @@ pub enum Error {
         /// The names of all links, or of all flows, other traffic and entries.
         known: Vec<String>,
     },
-    /// The listed entries of `[[programs]]` have no endpoints.
+    /// Some entries of `[[programs]]` have no endpoints. The list contains their names.
     Unattached(Vec<String>),
     /// The scenario has the given number of entries of `[[programs]]`, but a [`crate::Bottleneck`]
     /// needs exactly one entry.
     Entries(usize),
-    /// An endpoint violated a rule, so that the run would not have ended or would have filled the
+    /// An endpoint violated a rule. Without this error, the run would not end, or would fill the
     /// memory.
     Fault {
         /// Name of the endpoint's entry.
@@ -45,7 +45,7 @@ pub enum Error {
         side: Side,
         /// Simulated time at which the endpoint violated the rule.
         at: Time,
-        /// Kind of the mistake.
+        /// The rule that the endpoint violated.
         kind: FaultKind,
     },
     /// An endpoint or the engine panicked with the given message.

@@ -56,8 +56,8 @@ impl Results {
     }
 
     /// Returns the throughput of a flow or of an entry's endpoints over the measured time, Mbit/s.
-    /// Throughput is the rate of the payload that reached the receiver. For other traffic, it is
-    /// the rate of the bytes of whole frames.
+    /// Throughput is the rate of the payload that reached the receiver. For other traffic,
+    /// throughput is the rate of the bytes of whole frames.
     ///
     /// # Panics
     /// If the name does not exist, or if the flow, endpoints or traffic started too late to be
@@ -128,8 +128,8 @@ impl Results {
     }
 
     /// Returns the time from the start of a flow until the delivery of its last byte, s. For
-    /// endpoints, returns the time from their start until both endpoints were done. Returns `None`
-    /// if the run ended earlier.
+    /// endpoints, returns the time from their start until both endpoints were done, s. Returns
+    /// `None` if the run ended before completion.
     ///
     /// # Panics
     /// If the name does not exist.
@@ -200,7 +200,7 @@ impl Results {
 
     /// Returns the times and values of a time series. For a flow or endpoints, there are series
     /// such as `cwnd` and `delivered_bytes`. For a link, there are series such as `backlog_bytes`.
-    /// The series is empty if the scenario did not record it.
+    /// The time series is empty if the scenario did not record it.
     ///
     /// # Panics
     /// If the name or the quantity does not exist.
@@ -238,8 +238,8 @@ impl Results {
         self.pcapng.as_deref()
     }
 
-    /// Returns how many packets the capture contains, and how many packets it omits because of its
-    /// size limit. Returns `None` if the simulation captured nothing.
+    /// Returns how many packets the capture contains, and how many packets are missing because of
+    /// the capture's size limit. Returns `None` if the simulation captured nothing.
     pub fn captured(&self) -> Option<PacketCount> {
         self.outcome.packets
     }

@@ -17,7 +17,7 @@ use crate::results::Results;
 /// Number of events between two checks for a fault in an endpoint.
 const SLICE: u64 = 10_000;
 
-/// A scenario with endpoints, ready to run.
+/// A scenario with endpoints that is ready to run.
 pub struct Simulation {
     plan: Arc<Plan>,
     seed: u64,
@@ -117,7 +117,8 @@ impl Simulation {
     }
 
     /// Captures packets ([`Results::pcapng`]). Without this call, a simulation captures all packets
-    /// if the scenario sets `packets = true` in `[record]`. Otherwise it captures no packets.
+    /// if the scenario sets `packets = true` in `[record]`. In other scenarios, it captures no
+    /// packets.
     ///
     /// # Errors
     /// If a name in `capture` does not exist.

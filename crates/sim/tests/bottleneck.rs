@@ -70,7 +70,8 @@ fn competing_tcp_fills_the_queue_and_the_aqm_marks() {
     let marks = events.iter().filter(marked).count();
     assert!((20..2000).contains(&marks), "{marks}");
     let mean = events.iter().map(|e| e.delay().ns()).sum::<u64>() / 10_000;
-    // The mean delay is half of the path's RTT plus CoDel's standing queue of about 5 ms.
+    // The mean delay is half of the path's RTT plus the delay of CoDel's standing queue, which is
+    // about 5 ms.
     assert!((7_000_000..20_000_000).contains(&mean), "{mean}");
     let results = bottleneck.finish(Time::from_secs(21));
     assert_eq!(results.marks("mine"), marks as u64);

@@ -163,8 +163,8 @@ fn every_packet_is_captured_with_its_ecn_field_and_its_times() {
     let marked = at(&all, "access.out").filter(|one| one.ecn() == CE).count() as u64;
     assert!(marks > 20);
     assert_eq!(marked, marks);
-    // Packets with the same addresses and ports keep their order in a queue. Their queue delays can
-    // therefore be computed from the times in the capture.
+    // Packets with the same addresses and ports keep their order in a queue. The queue delays of
+    // such packets can therefore be computed from the times in the capture.
     let mut waiting: BTreeMap<Vec<u8>, VecDeque<u64>> = BTreeMap::new();
     let mut delays = Vec::new();
     for one in all.iter().filter(|one| one.interface.starts_with("core")) {

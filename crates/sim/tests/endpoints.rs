@@ -91,8 +91,8 @@ fn a_transfer_is_over_when_both_sides_are_done() {
     assert!((results.throughput_mbit("mine") / payload - 1.0).abs() < 0.01);
 }
 
-/// A receiver that ends a second after its work is done. A QUIC client also waits, in case its last
-/// packet is lost.
+/// A receiver that ends a second after its work is done. Like a QUIC client, it waits in case its
+/// last packet is lost.
 struct Lingers {
     inner: Receiver,
     until: Option<Time>,
@@ -293,8 +293,8 @@ fn a_mistake_costs_its_run_only_and_is_named() {
     );
 }
 
-/// Sends one burst of datagrams, as with GSO. The last datagram of the burst is shorter than the
-/// other datagrams.
+/// Sends one burst of datagrams, as a sender with GSO does. The last datagram of the burst is
+/// shorter than the other datagrams.
 struct Burst {
     length: usize,
     segment: Option<usize>,

@@ -57,7 +57,8 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// Restarts the maximum. Returns the number of bytes that the thread currently has allocated.
+/// Restarts the measurement of the maximum. Returns the number of bytes that the thread currently
+/// has allocated.
 pub fn reset() -> i64 {
     let now = NOW.get();
     MOST.set(now);

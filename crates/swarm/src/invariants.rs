@@ -95,8 +95,8 @@ fn links(plan: &Plan, outcome: &Outcome, found: &mut Vec<Finding>) {
         {
             found.push(Finding::new("a delay longer than the run", name));
         }
-        // Skip links with a negative overhead, because such a link counts fewer bytes than it
-        // sends. Also skip Cake, because Cake has its own shaper.
+        // Skip links with a negative overhead, because such links count fewer bytes than they send.
+        // Also skip Cake, because Cake has its own shaper.
         if planned.overhead >= 0 && link.capacity_bytes > 0.0 && planned.queue.name() != "cake" {
             let opportunity = match planned.rate {
                 RatePlan::Trace(_) => 1504.0,

@@ -4,7 +4,7 @@ use toml::{Table, Value};
 
 use crate::finding::Finding;
 
-/// Largest number of trials for one scenario.
+/// Largest number of trials to reduce one scenario.
 const MOST: usize = 2_000;
 
 /// One component of a path into a TOML value.
@@ -60,8 +60,8 @@ pub fn reduce(
 }
 
 /// Lists the paths to all values inside `value`: outer values before inner values, and the last
-/// value of an array before the first. With this order, removing a value does not invalidate the
-/// paths that follow.
+/// value of an array before the first. In this order, the removal of a value does not invalidate
+/// later paths in the list.
 fn all_paths(value: &Value, at: &mut Vec<Step>, paths: &mut Vec<Vec<Step>>) {
     let inner: Vec<(Step, &Value)> = match value {
         Value::Table(table) => {

@@ -9,7 +9,7 @@ use crate::finding::Finding;
 use crate::generate;
 use crate::trial::{End, Limits, trial};
 
-/// The range of seeds to try, and the limits of all trials together.
+/// The range of seeds to try, and the limits that apply to all trials together.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// The first seed.
@@ -33,8 +33,8 @@ pub struct Tally {
     pub cut: u64,
     /// Number of scenarios that were too large.
     pub large: u64,
-    /// Number of rejected scenarios for each error message. The messages are compared without the
-    /// numbers in them.
+    /// Number of rejected scenarios for each error message. Messages that differ only in numbers
+    /// are counted together.
     pub refused: BTreeMap<String, u64>,
     /// Number of trials with findings.
     pub failed: u64,

@@ -27,7 +27,7 @@ pub enum End {
     Refused(String),
     /// The run needs more memory than a trial may use, so it did not start.
     Large,
-    /// The run was stopped at the event limit. The trial checked the results up to this limit.
+    /// The run was stopped at the event limit. The trial checked the results up to this point.
     Cut,
     /// The run ended.
     Done,
@@ -51,7 +51,7 @@ pub struct Limits {
     pub events: u64,
     /// Largest estimated memory of a run, in bytes.
     pub memory: u64,
-    /// Whether the scenario is run a second time, with another slice size and other segment
+    /// Whether the trial runs the scenario a second time, with another slice size and other segment
     /// numbers.
     pub twice: bool,
     /// Time after which the trial reports that a run does not end. Even a busy machine processes

@@ -1,5 +1,5 @@
 //! Runs a fixed part of the swarm, scenarios that once failed, and the seeds of the fuzz targets.
-//! All of these inputs are the same on every machine.
+//! All inputs of these tests are the same on every machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +15,7 @@ use toml::{Table, Value};
 #[global_allocator]
 static HEAP: heap::Heap = heap::Heap;
 
-/// Number of scenarios. All tests together take a minute on one core.
+/// Number of scenarios. With this number, all tests together take a minute on one core.
 const SEEDS: u64 = 2_000;
 
 /// Returns the files of a folder, by name.
@@ -153,7 +153,7 @@ fn every_reader_has_a_target() {
     assert_eq!(targets, readers);
 }
 
-/// Collects a scenario's keys, and the words among its values.
+/// Collects the keys of a scenario, and the words among the scenario's values.
 fn words_of(value: &Value, words: &mut BTreeSet<String>) {
     match value {
         Value::Table(table) => {
@@ -172,10 +172,10 @@ fn words_of(value: &Value, words: &mut BTreeSet<String>) {
 /// does not draw a new key or value automatically, add the key or value to `generate`.
 #[test]
 fn every_key_and_word_is_drawn() {
-    /// The keys and values that the generator never writes. They belong to guest kernels, a metric
-    /// of sweeps, plugins (which would have to be compiled), named paths, and the short form of
-    /// `burst_loss`. Tests of the scenario crate compare named paths and short forms with the keys
-    /// that they replace.
+    /// The keys and values that the generator never writes. These keys and values belong to guest
+    /// kernels, a metric of sweeps, plugins (which would have to be compiled), named paths, and the
+    /// short form of `burst_loss`. Tests of the scenario crate compare named paths and short forms
+    /// with the keys that they replace.
     const NOT_DRAWN: [&str; 8] = [
         "module",
         "args",

@@ -1,8 +1,8 @@
 //! The functions that the web page calls. The names of these functions begin with `lab_`. Without
 //! this prefix, a name could clash with a name in a C library when the tests run natively.
 //!
-//! After a panic, `lab_answer` returns the panic's message. After a panic, the page must load a new
-//! instance of the WebAssembly module.
+//! After a panic, `lab_answer` returns the panic's message. The page must then load a new instance
+//! of the WebAssembly module.
 
 #![expect(unsafe_code, reason = "exports have unmangled names")]
 
@@ -33,7 +33,7 @@ fn keep_panics() {
     });
 }
 
-/// Stores the answer for `lab_answer`, and returns its length in bytes.
+/// Stores the answer for `lab_answer`, and returns the length of the answer in bytes.
 fn answer(bytes: Vec<u8>) -> usize {
     let len = bytes.len();
     ANSWER.replace(bytes);
@@ -44,7 +44,7 @@ fn input() -> Vec<u8> {
     INPUT.take()
 }
 
-/// Reserves memory for the input of the next call. Returns its address.
+/// Reserves memory for the input of the next call. Returns the address of this memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_take(len: usize) -> *mut u8 {
     keep_panics();
@@ -105,16 +105,16 @@ pub extern "C" fn lab_advance(events: u32) -> f64 {
     LAB.with_borrow_mut(|lab| lab.advance(u64::from(events)))
 }
 
-/// Continues the run up to and including a time. Returns the run's progress from 0 to 1. Unlike
-/// [`lab_advance`], this function never ends the run.
+/// Continues the run up to and including a time. Returns the run's progress from 0 to 1, or 2 if no
+/// run has begun. Unlike [`lab_advance`], this function never ends the run.
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_until(time_s: f64) -> f64 {
     LAB.with_borrow_mut(|lab| lab.until(time_s))
 }
 
 /// Changes the run from the current simulated time on. Loads the scenario in the input, which may
-/// differ from the current scenario only in `[[events]]` that are not yet due. Answers as
-/// [`lab_load`] does.
+/// differ from the current scenario only in `[[events]]` that are not yet due. The answer has the
+/// same form as the answer of [`lab_load`].
 #[unsafe(no_mangle)]
 pub extern "C" fn lab_change() -> usize {
     let request = input();

@@ -49,7 +49,7 @@ struct Run {
 }
 
 impl Run {
-    /// Passes the recorded packets to the watch.
+    /// Passes the recorded packets to the recorder of the watched link.
     fn see(&mut self) {
         if let Some(watch) = &mut self.watch {
             self.packets.clear();
@@ -69,8 +69,9 @@ impl Run {
         let point = scenario.points.get(self.point);
         let point = point.ok_or("the point of the run is missing")?;
         let plan = recorded(&point.plan, self.watch.is_some());
-        // Count the applied events instead of comparing times. An event at the current time may not
-        // have been applied yet, if an earlier call of this function has added the event.
+        // Count the applied events, instead of finding them by their times. An event at the current
+        // time may not have been applied yet, if an earlier call of this function has added the
+        // event.
         let applied = self.plan.events.len() - self.network.waiting_changes();
         let alike = |plan: &Plan| Plan {
             events: Vec::new(),
@@ -236,8 +237,8 @@ impl Lab {
         2.0
     }
 
-    /// Continues the run up to and including a time. Returns the run's progress, or 2 without a
-    /// run.
+    /// Continues the run up to and including a time. Returns the run's progress, or 2 if no run has
+    /// begun.
     pub fn until(&mut self, time_s: f64) -> f64 {
         let Some(run) = &mut self.run else {
             return 2.0;
@@ -405,7 +406,8 @@ fn about(scenario: &Scenario) -> Value {
     })
 }
 
-/// Returns the times (s) and values (bit/s) of a link's rate, if it changes in steps or by events.
+/// Returns the times (s) and values (bit/s) of a link's rate, if the rate changes in steps or by
+/// events.
 fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
     let steps: &[_] = match &plan.links[number as usize].rate {
         RatePlan::Steps(steps) => steps,
@@ -424,9 +426,9 @@ fn rates(plan: &Plan, number: u32) -> Vec<(f64, u64)> {
         .collect()
 }
 
-/// The options of a queue that may change during a run. To find these options, a queue must be
-/// built. This struct therefore stores the result for the last queue, because the points of a sweep
-/// often have the same queue.
+/// The options of a queue that may change during a run. To find these options, the code must build
+/// a queue. This struct stores the result for the last queue, because the points of a sweep often
+/// have the same queue.
 #[derive(Default)]
 struct Changeable {
     queue: Option<Algorithm>,
@@ -573,7 +575,7 @@ mod tests {
         assert_eq!(sum(2), queue["marks"].as_f64().expect("marks"));
         assert_eq!(sum(3), queue["drops"].as_f64().expect("drops"));
         assert!(sum(2) > 0.0);
-        // The columns of stays have one row for each packet.
+        // The columns of `Stays` have one row for each packet.
         let rows = about["stays"].as_u64().expect("a number");
         assert_eq!(lab.column(4).len() as u64, 8 * rows);
         let (came, left) = (column(&lab, 4), column(&lab, 5));

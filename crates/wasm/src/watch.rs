@@ -1,5 +1,5 @@
 //! Records the packets at one link. The results are rates, delays, drops and marks over time, and
-//! how long each packet stays in the queue.
+//! the times at which each packet entered and left the queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ struct Stays {
     left_s: Vec<f64>,
     group: Vec<u8>,
     len: Vec<u16>,
-    /// 0 if the packet was forwarded. For a dropped packet, the index of the cause of the drop,
+    /// 0 for a packet that was forwarded. For a dropped packet, the index of the cause of the drop,
     /// plus 1.
     fate: Vec<u8>,
     /// A sum of bits: 1 for an ACK, 2 for a retransmission, 4 for a packet that arrived with CE, 8
@@ -81,14 +81,15 @@ pub struct Watch {
     /// Largest number of packets in `stays`.
     most: usize,
     from: Time,
-    /// The time at which the limit of `stays` was reached. Later packets are not added to `stays`.
+    /// The time at which the limit of `stays` was reached. Packets that arrive later are not added
+    /// to `stays`.
     until: Option<Time>,
     end: Time,
 }
 
 impl Watch {
-    /// Creates a recorder for the packets of a link. It records when packets entered and left the
-    /// queue, for at most `most` packets that leave at `from` or later.
+    /// Creates a recorder for the packets of a link. The recorder stores when packets entered and
+    /// left the queue, for at most `most` packets that leave at `from` or later.
     pub fn new(plan: &Plan, link: usize, groups: Vec<Group>, most: usize, from: Time) -> Watch {
         let owners: Arc<[u32]> = plan.owners();
         let width = Time(plan.duration.ns().div_ceil(BINS)).max(LEAST_WIDTH);

@@ -1,8 +1,8 @@
 //! Writes `account.json`, which states what each sender of a run waited for, and which flows filled
 //! each queue.
 //!
-//! Counters are stored as objects that omit values of 0. The reductions of a flow are stored as
-//! columns, which need half the space that objects would need.
+//! Counters are stored as objects without values of 0. The reductions of a flow are stored as
+//! columns, which need half as much space as objects.
 
 use std::io::{self, Write};
 
@@ -119,8 +119,8 @@ fn named(name: &str, mut all: Map<String, Value>) -> Value {
     Value::Object(all)
 }
 
-/// A list whose elements are created one by one while they are written. A list of a hundred
-/// thousand existing elements would need much memory.
+/// A list whose elements are created one by one while they are written. To create a hundred
+/// thousand elements at once would need much memory.
 struct Each<F>(F);
 
 impl<I: Iterator<Item = Value>, F: Fn() -> I> Serialize for Each<F> {

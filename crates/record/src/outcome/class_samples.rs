@@ -88,12 +88,12 @@ impl ClassSamples<'_> {
     }
 
     /// Returns each flow's rate (byte/s) and window (bytes) in each interval of its measured time.
-    /// The window is rate x (mean queue delay of the class in this interval + the flow's base RTT).
+    /// The window is rate x (mean queue delay of the class in the interval + the flow's base RTT).
     pub fn rates_and_windows(&self, class: &ClassOutcome) -> Vec<(f64, f64)> {
         let mut all = Vec::new();
         for (member, flow) in class.class.flows.iter().enumerate() {
             all.extend(self.rates(class, member).map(|(i, rate)| {
-                // If the class forwarded nothing, the rate is 0, so the window is also 0.
+                // If the class forwarded no packets, the rate is 0, so the window is also 0.
                 let queue_ns = class.intervals[i].mean_delay_ns().unwrap_or(0.0);
                 (rate, rate * (queue_ns + flow.base_rtt_ns as f64) / 1e9)
             }));

@@ -1,17 +1,17 @@
 //! Stores the rows of a series in few bytes.
 //!
 //! A row begins with a byte that states how its parts (key, time and value) are stored. Usually,
-//! the key is the next key after the previous row's key, and the time equals the previous row's
-//! time. The key and the time are so regular because a sample has a row for each quantity of each
-//! flow. Most values are whole numbers.
+//! the key is 1 more than the previous row's key, and the time equals the previous row's time. The
+//! reason for this regularity is that a sample has a row for each quantity of each flow. Most
+//! values are whole numbers.
 
 use super::Row;
 
-/// Bit of the first byte that is set if the key is not the next key. If it is set, the row contains
-/// the difference from the next key.
+/// Bit of a row's first byte. If it is set, the key is not the previous row's key plus 1, and the
+/// row contains the difference.
 const KEY: u8 = 1;
-/// Bit of the first byte that is set if the time is not the previous row's time. If it is set, the
-/// row contains the difference from the previous time.
+/// Bit of a row's first byte. If it is set, the time is not the previous row's time, and the row
+/// contains the difference.
 const TIME: u8 = 2;
 /// The first byte, shifted right by this many bits, is the length of the value in bytes.
 const SIZE: u32 = 2;
@@ -67,8 +67,8 @@ impl Rows {
         self.time_ns = row.time_ns;
     }
 
-    /// Appends the first byte of a row, the difference of the row's key, and the difference of the
-    /// row's time.
+    /// Appends the first byte of a row, followed by the differences between this row and the
+    /// previous row in key and time.
     #[inline(never)]
     fn push_differences(&mut self, mut head: u8, row: &Row) {
         let mut buffer = [0; MOST];
@@ -147,7 +147,7 @@ impl Writer<'_> {
     }
 }
 
-/// Reads what [`Writer::difference`] has written.
+/// Reads a difference that [`Writer::difference`] has written.
 fn difference(from: &mut &[u8]) -> u64 {
     let (mut value, mut shift) = (0_u64, 0);
     while let Some((&byte, rest)) = from.split_first() {

@@ -1,5 +1,5 @@
-//! Declares the fields of a summary, each once, with its type, unit, meaning, and properties as a
-//! metric.
+//! Declares the fields of a summary. The declaration of a field states its type, unit, meaning, and
+//! properties as a metric.
 //!
 //! The JSON, the check of stored summaries, the metrics, the assertions, the data frames and the
 //! reference are all generated from these declarations. To add a field, declare the field with
@@ -107,7 +107,7 @@ pub enum Weight {
 }
 
 impl Weight {
-    /// Returns the name that metrics use.
+    /// Returns the name of this value in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Weight::Count => "count",
@@ -133,7 +133,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// Returns the name that metrics use.
+    /// Returns the name of this value in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Better::Less => "less",
@@ -315,9 +315,9 @@ impl<T: Record + serde::Serialize> Value for Vec<T> {
 }
 
 /// Declares a part of a summary: a struct, its fields, and how to write it. A line has the form
-/// `name: Type = spec;`. It needs a doc comment, which the documentation quotes. The spec begins
-/// with [`measured`] or [`about`]. The line `inline name: Type;` includes the fields of another
-/// part.
+/// `name: Type = spec;`. Each line needs a doc comment, which the documentation quotes. The spec
+/// begins with [`measured`] or [`about`]. The line `inline name: Type;` includes the fields of
+/// another part.
 macro_rules! fields {
     ($(#[doc = $about:literal])+ pub struct $part:ident $(<$life:lifetime>)? { $($lines:tt)* }) => {
         $crate::summary::field::fields!(@ [$part [$($life)?] [$(#[doc = $about])+]] {} {} {} $($lines)*);

@@ -80,8 +80,8 @@ pub fn metrics() -> &'static [Metric] {
     &METRICS
 }
 
-/// Adds the metrics of a part's fields. `prefix` is prepended to the metrics' paths, and `place` to
-/// the paths in the JSON.
+/// Adds the metrics of a part's fields. Prepends `prefix` to the metrics' paths, and `place` to the
+/// paths in the JSON.
 fn add(
     metrics: &mut Vec<Metric>,
     (part, on): (&'static str, On),

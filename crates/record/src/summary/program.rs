@@ -27,7 +27,7 @@ fields! {
         exit_s: ExitSummary = about();
         /// Numbers from the program's output files, by name.
         results: Vec<(String, Option<f64>)> = about();
-        /// The measurements by 5-tuple.
+        /// The measurements of each 5-tuple.
         tuples: Vec<TupleSummary> = about();
     }
 }

@@ -33,14 +33,14 @@ fields! {
 }
 
 fields! {
-    /// The requests with sizes above the bound of the previous bin, up to the bound of this bin.
+    /// The requests whose size is above the bound of the previous bin, and not above the bound of
+    /// this bin.
     pub struct CompletionBin {
         /// Largest size, bytes.
         upto_bytes: u64 = about();
         /// Number of requests.
         n: u64 = about();
-        /// Time from the start of the client's connection until the client received the last byte,
-        /// s.
+        /// Time from the client's connect until the client received the last byte, s.
         completion_s: Stat = about();
         /// (size / link rate + 2 RTT) / completion, at most 1. A shaper sends a packet at the start
         /// of its slot. A request of a single packet may therefore complete sooner than size / link
@@ -113,7 +113,8 @@ mod tests {
                 one(1_001, 22),
                 one(3_000, 46),
                 one(1_000_000, 2_040),
-                // This connection finishes before the link could carry its data.
+                // This connection finishes before the link could have carried the connection's
+                // data.
                 one(1_000_000, 1_019),
             ],
         };
@@ -142,7 +143,7 @@ mod tests {
             (bins[8].upto_bytes, bins[8].n, bins[7].n),
             (5_000_000, 1, 2)
         );
-        // Requests in the last bin include requests that are larger than any source can make.
+        // The last bin includes requests that are larger than any source can make.
         completions.done.push(one(5_000_001, 2_000));
         assert_eq!(CompletionSummary::new(&completions).bins[8].n, 2);
     }

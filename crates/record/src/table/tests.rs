@@ -52,8 +52,9 @@ fn a_footer_that_only_says_the_same_is_accepted() {
 
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
-    // The first occurrence of these bytes in the footer is the field with the number of rows in the
-    // file. This field consists of a field header and the number as a zigzag varint.
+    // Find the field that contains the number of rows in the file, by searching the footer for the
+    // first occurrence of its bytes. The bytes are a field header and the number as a zigzag
+    // varint.
     let mut bytes = written();
     let field = [0x16, 0xD0, 0x0F];
     let footer = footer_of(&bytes);
@@ -93,8 +94,8 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
     assert!(check(file, SERIES, ROWS).is_err());
 }
 
-/// A file with many row groups is written from packed parts, and a file with few row groups from
-/// all rows. In both cases, the rows must be sorted by series.
+/// The writer writes a file with many row groups from packed parts. It writes a file with few row
+/// groups from all rows. In both cases, the rows must be sorted by series.
 #[test]
 fn rows_are_sorted_by_series_in_every_row_group() {
     let mut series = Series::default();

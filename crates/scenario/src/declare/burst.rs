@@ -11,7 +11,7 @@ use super::reader::{Bdp, Reader};
 use super::value;
 use crate::read::{Item, Problem, Toml};
 
-/// The word for the burst that tc computes.
+/// The value of the key that stands for the burst that tc computes.
 pub(super) const TC: &str = "tc";
 
 /// Describes a burst, for error messages.
@@ -100,7 +100,7 @@ impl Reader<'_> {
     }
 }
 
-/// Returns the largest burst that a link of this rate may have.
+/// Returns the largest permitted burst of a link with the given rate.
 fn most(rate: &RatePlan) -> Bytes {
     Bytes(rate.lowest().bytes_in(MOST_GATHERED)).min(MOST_BURST)
 }

@@ -22,7 +22,7 @@ const MAX_MODULE_NAME: usize = 63;
 /// Maximum length of the arguments for tc, in bytes.
 const MAX_ARGS: usize = 1000;
 
-/// Returns whether arguments for tc may contain this byte.
+/// Returns whether arguments for tc may contain the given byte.
 fn printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
@@ -155,8 +155,8 @@ impl Reader<'_> {
         None
     }
 
-    /// Reads an algorithm and its options. The kernel provides an algorithm that is in no registry,
-    /// if the file names a kernel module for the algorithm.
+    /// Reads an algorithm and its options. If an algorithm is in no registry, the file may name a
+    /// kernel module that provides this algorithm.
     pub fn choice(
         &mut self,
         registry: Registry,
@@ -200,7 +200,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Builds an entry of a registry with the options in a table.
+    /// Builds an entry of a registry from the options in a table.
     pub fn known(
         &mut self,
         registry: Registry,

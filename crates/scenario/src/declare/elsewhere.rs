@@ -6,13 +6,13 @@ use tailback_engine::plan::Plan;
 use crate::read::synonyms;
 
 /// Returns the advice to move a key from one table to the tables that accept a key of this name.
-/// Returns `None` if no other table accepts this name.
+/// Returns `None` if no other table accepts a key of this name.
 pub(super) fn move_to(name: &str, from: &TableDef) -> Option<String> {
     Some(format!("move \"{name}\" to {}", places(name, from)?))
 }
 
-/// Returns the advice to write the right name of a key in the tables that accept this key. Users
-/// write `name` for this key, in a table that does not accept it.
+/// Returns the advice to write the right name of a key in the tables that accept this key. `name`
+/// is the wrong name that the user has written.
 pub(super) fn write_in(name: &str, from: &TableDef) -> Option<String> {
     synonyms::meant(name).find_map(|meant| match meant {
         "queue.limit" => Some(format!("{BUFFER} in {}", places("queue", from)?)),

@@ -1,4 +1,4 @@
-//! Reads a table and checks the types of its values against its declaration.
+//! Reads a table, and checks the types of the values against the declaration of the table.
 
 use tailback_engine::keys::{EngineKind, Key, KeyKind, TableDef};
 use tailback_engine::registry::{Value, parse_word};

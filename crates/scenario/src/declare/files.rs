@@ -1,10 +1,10 @@
-//! Finds the files that a scenario refers to. Each file is read only once.
+//! Finds the files to which a scenario refers. Each file is read only once.
 
 use std::collections::HashMap;
 
 use crate::request::{FileLoader, Found};
 
-/// For each path that was looked up, the file or folder that was found, or the error.
+/// For each path that was looked up, the file or folder at this path, or the error.
 #[derive(Default)]
 pub(crate) struct Files(HashMap<String, Result<Found, String>>);
 

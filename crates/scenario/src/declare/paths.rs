@@ -120,7 +120,8 @@ fn table(def: &'static TableDef, prefix: &str, found: &mut Vec<KeyPath>) {
     }
 }
 
-/// Returns whether the items of a list have names. If they have names, paths select items by name.
+/// Returns whether the items of a list have names. If the items have names, paths select items by
+/// name.
 fn named(item: &TableDef) -> bool {
     item.keys
         .iter()
@@ -157,7 +158,7 @@ fn options(all: &'static [Opt], entry: &'static str, prefix: &str, found: &mut V
     }
 }
 
-/// Returns the type of the values. For values that are words, also returns the permitted words.
+/// Returns the type of a key's values. For values that are words, also returns the permitted words.
 fn plain(kind: Kind) -> (&'static str, &'static [&'static str]) {
     match kind {
         Kind::Bool => ("bool", &["true", "false"]),

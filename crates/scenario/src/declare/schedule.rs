@@ -47,7 +47,7 @@ impl Reader<'_> {
         (schedule != Schedule::default()).then_some(schedule)
     }
 
-    /// Reads packet numbers, which must ascend, with their positions.
+    /// Reads packet numbers, and returns them with their positions. The numbers must ascend.
     fn packet_numbers(&mut self, item: &Item) -> Vec<(u64, Span)> {
         let key = item.key.as_str();
         let Some(list) = item.node.array() else {

@@ -45,8 +45,8 @@ struct Trace {
     hash: String,
 }
 
-/// Traces by their names in the file. If a trace has an error, the map stores the error. The reader
-/// reports this error at every key that refers to the trace.
+/// Traces by their names in the file. If a trace has an error, this map stores the error. The
+/// reader reports this error at every key that refers to the trace.
 #[derive(Default)]
 pub(crate) struct Traces {
     traces: HashMap<String, Result<Trace, String>>,
@@ -76,7 +76,7 @@ impl Traces {
         self.lists[file].clone()
     }
 
-    /// Returns the names of all traces and lists read so far, sorted.
+    /// Returns the sorted names of all traces and lists that have been read so far.
     pub fn names(&self) -> Vec<String> {
         let traces = self.traces.iter().filter(|(_, trace)| trace.is_ok());
         let lists = self.lists.iter().filter(|(_, text)| text.is_ok());
@@ -134,8 +134,8 @@ fn hash(times: &[Time]) -> String {
 }
 
 /// Parses a Mahimahi trace. Each line is a whole number of milliseconds, at which there is an
-/// opportunity to deliver 1504 bytes. Numbers must ascend. Errors do not quote the file, because
-/// the user may have named a confidential file by mistake.
+/// opportunity to deliver 1504 bytes. The numbers must ascend. Errors do not quote the file,
+/// because the user may have named a confidential file by mistake.
 fn parse(text: &str) -> Result<Vec<Time>, String> {
     let mut times: Vec<Time> = Vec::new();
     for (n, line) in text.lines().enumerate() {

@@ -86,7 +86,7 @@ impl Reader<'_> {
                 Toml::Integer(i),
             ) => Value::Int(*i),
             (Kind::Float { .. }, Toml::Integer(i)) => Value::Float(*i as f64),
-            // Replace -0 by 0, because otherwise equal runs would have different hashes.
+            // Replace -0 with 0, because equal runs would otherwise have different hashes.
             (Kind::Float { .. }, Toml::Float(f)) if f.is_finite() => Value::Float(*f + 0.0),
             (
                 Kind::Size {

@@ -12,7 +12,7 @@ use crate::read::{Node, Problem};
 
 const MAX_ASSERTS: usize = 1000;
 
-/// Reads `[[assert]]` and checks it against every sweep point.
+/// Reads `[[assert]]` and checks the assertions against every sweep point.
 pub(crate) fn read(
     root: &Node,
     runs: &[Run],

@@ -1,4 +1,4 @@
-//! Finds the baseline of each run, from which the run's gain is computed. At the baseline, all
+//! Finds the baseline of each run, which is needed to compute the run's gain. In the baseline, all
 //! congestion controls respond to marks in the standard way, and all other settings are the same as
 //! in the run. ABE (RFC 8511) is an example of a response that is not standard.
 

@@ -2,7 +2,7 @@
 //! constant.
 //!
 //! To change an option of a queue or impairment, this module changes a copy of the file, and then
-//! reads the copy like the file itself. The rules for initial values therefore also apply to the
+//! reads the copy like the original file. The rules for initial values therefore also apply to the
 //! new value.
 
 use std::collections::BTreeMap;
@@ -55,8 +55,9 @@ struct Runs {
     stop: Option<Time>,
 }
 
-/// Reads the events of a sweep point and adds them to its plan. If the plan has errors (`sound` is
-/// false), checks only the parts of events that do not depend on the plan.
+/// Reads the events of a sweep point, and adds these events to the plan of the sweep point. If the
+/// plan has errors (`sound` is false), checks only the parts of events that do not depend on the
+/// plan.
 pub(super) fn read(
     tree: &Node,
     plan: &mut Plan,
@@ -143,7 +144,7 @@ fn runs(plan: &Plan) -> Vec<Runs> {
     all.map(|(start, stop)| Runs { start, stop }).collect()
 }
 
-/// Returns, for each name, the numbers of the flows and sources with this name. For the common name
+/// For each name, returns the numbers of the flows and sources with this name. For the common name
 /// of several copies, returns the numbers of all copies.
 fn owners(plan: &Plan) -> BTreeMap<String, Vec<u32>> {
     let mut owners: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -275,7 +276,7 @@ impl Changed {
         });
     }
 
-    /// Returns the paths that may change.
+    /// Returns the paths whose values events may change.
     fn valid(&self, origins: &Origins) -> Vec<String> {
         let mut valid = Vec::new();
         for (link, origin) in self.links.iter().zip(&origins.links) {

@@ -84,10 +84,11 @@ pub(super) fn at<'n>(tree: &'n Node, path: &Path) -> Option<&'n Node> {
         })
 }
 
-/// Inserts a value at a resolved path. Creates missing tables on the path. For example, `path.rtt`
-/// does not need `[path]`, and `queue.target` also works if the file has `queue = "codel"`.
+/// Inserts a value at a resolved path. Creates missing tables on the path. For example, the file
+/// need not contain `[path]` for the path `path.rtt`. The path `queue.target` is valid even if the
+/// file has `queue = "codel"`.
 pub(super) fn graft(root: &mut Node, path: &Path, value: Node) -> Result<(), Problem> {
-    // [`resolve`] replaces all known names, so a name that is still in the path is unknown.
+    // [`resolve`] has replaced all known names, so a name that is still in the path is unknown.
     let names = match path.0.as_slice() {
         [(Step::Key(list), _), (Step::Key(_), _), ..] => names_in(root, list),
         _ => Vec::new(),
@@ -198,7 +199,7 @@ fn unknown_name(name: &str, span: Span, list: &str, names: &[String]) -> Problem
 fn unknown_key(key: &str, span: Span, whole: &str, reached: Reached, table: &Table) -> Problem {
     let mut valid: Vec<String> = table.keys().map(str::to_owned).collect();
     valid.extend(reached.creatable().map(str::to_owned));
-    // The user wrote a key that exists, but that this scenario does not permit, so do not suggest
+    // The user wrote a key that exists, but is not permitted in this scenario, so do not suggest
     // this key.
     valid.retain(|name| name != key);
     valid.sort();

@@ -24,7 +24,7 @@ const MAX_PROBLEMS: usize = 1000;
 /// One combination of swept values, for all seeds.
 pub(super) struct Run {
     pub swept: Vec<Swept>,
-    /// Index of the value on each axis.
+    /// Index of the combination's value on each axis.
     pub at: Vec<usize>,
     pub plan: Plan,
     /// Seed of the combination's first run.
@@ -32,7 +32,7 @@ pub(super) struct Run {
 }
 
 /// Returns every combination of swept values. This function first reads each value once, together
-/// with the first values of the other axes. It therefore finds all wrong values after few
+/// with the first values of the other axes. The function therefore finds all wrong values after few
 /// combinations. The other combinations are read only if no value is wrong, and if `[sweep]` itself
 /// has no errors (`sound`).
 pub(super) fn runs(
@@ -58,8 +58,8 @@ pub(super) fn runs(
     .expected(format!("at most {MAX_TOTAL_FLOWS} in one sweep"))
     .help("split the sweep");
     let grid = sweep.points();
-    // If `count` is swept, other combinations may have fewer flows than the first combination. They
-    // rarely have fewer than a quarter of its flows.
+    // If `count` is swept, other combinations may have fewer flows than the first combination.
+    // Other combinations rarely have fewer than a quarter of the first combination's flows.
     if sound && grid > 1 && size(&runs[0]).saturating_mul(grid) > 4 * MAX_TOTAL_FLOWS {
         reader.problem(too_many);
         return runs;

@@ -48,7 +48,7 @@ pub(crate) fn expand(
         return Err(vec![problem.help(format!("add {LEAST}"))]);
     }
     name_flows(&mut root);
-    // Resolve paths with the names in the file, even if `--set` changes these names.
+    // Resolve paths with the names that are in the file, even if `--set` changes these names.
     let named = root.clone();
     let sets = overrides(request, &mut root, &named, sources, &mut problems);
     let mut sweep = sweep::read(&root, &mut problems);
@@ -109,7 +109,7 @@ pub(crate) fn expand(
         asserts,
         warnings: render(std::mem::take(&mut reader.warnings), sources),
         source: Arc::new(Source {
-            // This text is valid UTF-8, because the scenario was read from it.
+            // The text is valid UTF-8, because the scenario was read from this text.
             text: String::from_utf8_lossy(request.text).into_owned(),
             overrides: request.overrides.to_vec(),
             seeds: request.seeds,
@@ -145,7 +145,7 @@ fn resolve_keys(
     for dimension in &mut sweep.dimensions {
         dimension.keys.retain_mut(|key| {
             key.path = resolve(named, &key.path);
-            // `--set` sets this key to a single value.
+            // `--set` sets the key to a single value, so the key is no longer swept.
             if let Some(set) = sets.iter().rposition(|set| key.path.same(&set.path)) {
                 replaced.push(ReplacedSweep {
                     set,

@@ -28,7 +28,8 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
         _ => profiles::NAMES[0],
     };
     // A sweep finds its values by their positions. If the path's name is swept, the inserted keys
-    // must not have the same position as the name. Their position therefore ends one byte earlier.
+    // must not have the same position as the name. The position of the inserted keys therefore ends
+    // one byte earlier.
     let mut span = named.node.span;
     span.end -= 1;
     if let Some(links) = root.item("links") {
@@ -45,7 +46,7 @@ pub(super) fn apply(tree: &mut Node, reader: &mut Reader<'_>) {
                 let missing: Vec<Item> = missing.collect();
                 written.0.extend(missing);
             }
-            // The key is not a table. Reading the key later reports this error.
+            // Ignore a key that is not a table, because reading the key later reports this error.
             Some(_) => {}
             None => {
                 let value = Toml::Table(keys);

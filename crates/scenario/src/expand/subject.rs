@@ -1,5 +1,5 @@
-//! Resolves the subject of an assertion: a metric, and the flow, link or class that it measures.
-//! This module accepts all names of a metric.
+//! Resolves the subject of an assertion: a metric, and the flow, link or class that the metric
+//! measures. This module accepts all names of a metric.
 
 use std::collections::BTreeSet;
 
@@ -184,8 +184,9 @@ pub(super) fn measured(
     Some((path, subject))
 }
 
-/// Checks that a competitor exists at every sweep point: a flow or traffic source, with all its
-/// copies. Rejects programs, because tailback cannot repeat a run without one of its programs.
+/// Checks that a competitor exists at every sweep point. A competitor is a flow or traffic source,
+/// with all its copies. Rejects programs, because tailback cannot repeat a run without one of its
+/// programs.
 pub(super) fn competitor(reader: &mut Reader<'_>, fields: &Fields<'_>, name: &str, runs: &[Run]) {
     for run in runs {
         let plan = &run.plan;
@@ -221,8 +222,8 @@ fn not_measured(fields: &Fields<'_>, word: &str, what: &str, on: On) -> Problem 
 }
 
 /// Finds a metric by its path or name, with or without a scope (`flow.`, `link.`, `class.` or
-/// `run.`). Returns the metric's path, its possible scopes, and the parts of a summary that contain
-/// the metric.
+/// `run.`). Returns the metric's path, the metric's possible scopes, and the parts of a summary
+/// that contain the metric.
 fn offered(word: &str, runs: &[Run]) -> Option<(String, Vec<On>, Vec<&'static str>)> {
     let (scope, rest) = match word.split_once('.') {
         Some((scope, rest)) => (On::ALL.into_iter().find(|on| on.name() == scope), rest),
@@ -316,7 +317,7 @@ fn results(run: &Run) -> impl Iterator<Item = String> {
     results.map(|result| format!("results.{}", result.name))
 }
 
-/// Returns whether a sweep point has a flow, link or class with this name.
+/// Returns whether a sweep point has a flow, link or class with the given name.
 fn has(plan: &Plan, on: On, name: &str) -> bool {
     match on {
         On::Flow => senders(plan).any(|(_, of)| includes(of, name)),
@@ -353,8 +354,8 @@ fn classes(plan: &Plan) -> impl Iterator<Item = &str> {
     all.filter_map(|class| class.as_deref())
 }
 
-/// Returns whether the sender with this name is a flow, a program or a source. Uses the first sweep
-/// point that contains a sender with this name.
+/// Returns whether the sender with the given name is a flow, a program or a source. Uses the first
+/// sweep point that contains a sender with this name.
 fn kind_of(name: &str, runs: &[Run]) -> Option<&'static str> {
     let mut senders = runs.iter().flat_map(|run| senders(&run.plan));
     senders

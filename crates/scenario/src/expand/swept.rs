@@ -43,8 +43,8 @@ pub(super) fn swept(
     all
 }
 
-/// Formats a number as it is written in the file. Adds the unit to a number of packets, so that
-/// "1000" and "1000p", which may mean the same value, have the same label.
+/// Formats a number as it is written in the file. Adds the unit to a number of packets. "1000" and
+/// "1000p" may mean the same value, and must then have the same label.
 fn label_of_number(node: &Node, value: Option<&Value>) -> String {
     match (&node.value, value) {
         (Toml::String(text), _) => text.clone(),

@@ -32,7 +32,7 @@ pub(super) struct Context<'a> {
     pub classes: HashMap<String, u32>,
 }
 
-/// Number of flows and sources so far. This number is limited.
+/// Number of flows and sources so far. The number of flows and sources is limited.
 #[derive(Default)]
 pub(super) struct Budget {
     total: u64,

@@ -15,7 +15,7 @@ use crate::read::{Item, Problem, Span};
 #[derive(Default)]
 pub(super) struct Links {
     pub plans: Vec<LinkPlan>,
-    /// For each link that has a copy in the return direction, the index of this copy.
+    /// For each link with a copy in the return direction, the index of the copy.
     pub twin: HashMap<u32, u32>,
     /// Whether a link was omitted because of an error.
     pub broken: bool,

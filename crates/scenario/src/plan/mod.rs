@@ -217,8 +217,8 @@ fn slowest_packet(links: &Links, tcp: &TcpPlan, flows: &[FlowPlan]) -> Option<Ti
     Some(rate.time_for(frame))
 }
 
-/// Rejects a host jitter that is too large. With such a jitter, packets of a flow that a link has
-/// spaced out could leave back to back.
+/// Rejects a host jitter that is too large. With a jitter of at least a packet time, packets that a
+/// link has spaced out could leave back to back.
 fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, packet: Option<Time>) {
     if let Some(packet) = packet
         && let Some(item) = top.item("host_jitter")
@@ -232,8 +232,8 @@ fn check_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, plan: &Plan, pac
     }
 }
 
-/// Rejects a host jitter in combination with hosts that hold packets. For such hosts, the waiting
-/// times already are the jitter.
+/// Rejects a host jitter in combination with hosts that hold packets. The waiting times of such
+/// hosts are already a jitter.
 fn reject_host_jitter(reader: &mut Reader<'_>, top: &Fields<'_>, kind: &str) {
     if let Some(item) = top.item("host_jitter") {
         let message = format!("hosts = \"{kind}\" already delays packets at random");

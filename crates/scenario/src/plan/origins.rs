@@ -8,7 +8,7 @@ use crate::read::{Node, Path, Span, Step, Toml};
 #[derive(Debug, Default)]
 pub(crate) struct Origins {
     /// The name in `[links]` of each link, or `None` for `[bottleneck]`. A link of the return
-    /// direction has the name of its forward link.
+    /// direction has the same name as its forward link.
     pub links: Vec<Option<String>>,
     /// Index of each flow in `[[flows]]`.
     pub flows: Vec<u32>,
@@ -21,9 +21,9 @@ pub(crate) struct Origins {
 }
 
 impl Origins {
-    /// Returns the position of a path such as `flows[3].tcp.growth`, or of its longest part that
-    /// the tree contains. For a value that a flow inherits from `[tcp]` or `[path]`, returns the
-    /// position in `[tcp]` or `[path]`.
+    /// Returns the position of a path such as `flows[3].tcp.growth`, or of the longest part of the
+    /// path that exists in the tree. For a value that a flow inherits from `[tcp]` or `[path]`,
+    /// returns the position in `[tcp]` or `[path]`.
     pub fn span(&self, root: &Node, path: &str) -> Span {
         let Ok(path) = Path::parse(path, Span::default()) else {
             return root.span;

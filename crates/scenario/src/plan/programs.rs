@@ -168,7 +168,8 @@ fn entry<'n>(reader: &mut Reader<'_>, node: &'n Node, context: &mut Context<'_>)
     if let Some(item) = fields.item("files") {
         plan.files = reader.files(item);
     }
-    // The engine builds these files itself, so the engine's version determines their content.
+    // The engine builds the files of a transport stack itself, so the engine's version determines
+    // their content.
     plan.files.extend(made.built.map(FilePlan::built));
     if let Some(item) = fields.item("env") {
         plan.env = variables(reader, item, &mut mentions);
@@ -381,7 +382,7 @@ fn one_date(reader: &mut Reader<'_>, entries: &mut [Entry<'_>]) {
     }
 }
 
-/// Uses the placeholders of an entry to find the other entry with which it shares a host.
+/// Uses the placeholders of an entry to find the entry with which it shares a host.
 fn share(reader: &mut Reader<'_>, entries: &mut [Entry<'_>], at: usize) {
     let mentions = std::mem::take(&mut entries[at].mentions);
     let mut partner: Option<usize> = None;

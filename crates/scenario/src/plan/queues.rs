@@ -69,8 +69,8 @@ pub(super) fn check(
             burst: link.burst,
             ecn: [
                 runs || passing().any(|one| one.ecn),
-                // If only the kernel provides a congestion control, it is unknown whether it sends
-                // ECT(1). In this case, assume that it sends ECT(1).
+                // For a congestion control that only the kernel provides, it is unknown whether it
+                // sends ECT(1). Assume that it does.
                 runs || passing().any(|one| one.ecn && sends_ect1(one.cc).unwrap_or(true)),
             ],
         };
@@ -96,7 +96,7 @@ pub(super) fn check(
 }
 
 /// Rejects a limit in bytes that is smaller than the longest packet, because the queue would always
-/// drop this packet.
+/// drop a packet of this length.
 fn check_limits(
     reader: &mut Reader<'_>,
     link: &str,

@@ -12,8 +12,8 @@ use crate::declare::{Bdp, Fields, Reader, wrong_option};
 use crate::read::{Item, Node};
 
 /// A short form consists of the link's key, the declaration of the key's table, and the name of the
-/// impairment. A short form also contains, for each key of the table, the impairment's option that
-/// this key sets.
+/// impairment. For each key of the table, it also contains the name of the impairment's option that
+/// the key sets.
 type ShortForm = (
     &'static str,
     &'static TableDef,
@@ -49,8 +49,8 @@ const FORMS: [ShortForm; 4] = [
     ),
 ];
 
-/// Returns the impairments for a trace of path conditions. Such a trace sets not only the rate of
-/// the link, but also the loss and the delay.
+/// Returns the impairments for a trace of path conditions. A trace of path conditions sets not only
+/// the rate of the link, but also the loss and the delay.
 pub(super) fn of_trace(reader: &mut Reader<'_>, rate: &Item) -> Vec<ImpairmentPlan> {
     let Some(conditions) = reader.conditions(rate) else {
         return Vec::new();

@@ -41,8 +41,8 @@ pub(super) fn in_root<'n>(
     plan.root.is_some().then_some(plan)
 }
 
-/// Merges two settings of a side. The scenario's settings (`said`) override the settings of the
-/// kind (`own`).
+/// Merges the settings of a side from two places. The scenario's settings (`said`) override the
+/// settings of the kind (`own`).
 pub(super) fn over(own: SidePlan, said: SidePlan) -> SidePlan {
     let given = |name: &String| said.env.iter().any(|[known, _]| known == name);
     let mut env: Vec<[String; 2]> = own.env;
@@ -180,7 +180,7 @@ fn placeholders<'n>(
     }
 }
 
-/// Warns if `packages` has no effect. The key has no effect if every side has its own root folder.
+/// Warns if `packages` has no effect. This key has no effect if every side has its own root folder.
 pub(super) fn no_use_of_packages(reader: &mut Reader<'_>, plan: &ProgramPlan, fields: &Fields<'_>) {
     let mut sides = plan.sides().into_iter().flatten().peekable();
     let Some(item) = fields.item("packages") else {

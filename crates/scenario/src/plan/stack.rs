@@ -64,8 +64,8 @@ fn check_window(reader: &mut Reader<'_>, fields: &Fields<'_>, tcp: &TcpPlan) {
     );
 }
 
-/// Returns whether a flow negotiates ECN. If the file does not set this option, the congestion
-/// control decides.
+/// Returns whether a flow negotiates ECN. If the file does not set `ecn`, the congestion control
+/// decides.
 pub(super) fn ecn_of(
     reader: &mut Reader<'_>,
     choice: &Choice,

@@ -19,7 +19,7 @@ pub(crate) struct Path(pub Vec<(Step, Span)>);
 
 impl Path {
     /// Reads a path such as `bottleneck.rate`, `flows[0].rtt` or `flows."a b".rtt`. `span` is the
-    /// position of the text.
+    /// position of the text that contains the path.
     pub fn parse(text: &str, span: Span) -> Result<Path, Problem> {
         let wrong = |at: usize| {
             Problem::new(

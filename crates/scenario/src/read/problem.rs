@@ -66,8 +66,8 @@ impl Diagnostic {
 
 impl std::error::Error for Diagnostic {}
 
-/// If an error suggests the nearest name, it also lists all valid names, unless this list has more
-/// characters than this limit.
+/// Largest length, in characters, of the list of valid names in an error that suggests the nearest
+/// name. The error omits a longer list.
 const MAX_LISTED: usize = 100;
 
 /// Returns the advice to the user, composed of the expected value and the nearest valid name.
@@ -108,7 +108,7 @@ fn use_or_remove(expected: &str) -> String {
 /// line.
 const MAX_REPORTED: usize = 100;
 
-/// A diagnostic whose position is a span of bytes, not yet a line and column.
+/// A diagnostic whose position is still a span of bytes, instead of a line and a column.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Problem {
     pub span: Span,
@@ -169,7 +169,8 @@ pub(crate) fn listed<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> Strin
 }
 
 /// Returns the valid name that the user probably meant. If `name` is another word for a valid name,
-/// returns this valid name. Otherwise returns the most similar valid name, if it is similar enough.
+/// returns this valid name. Otherwise returns the most similar valid name, if its similarity is
+/// high enough.
 pub(crate) fn nearest<'a>(name: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<String> {
     // Skip very long words, because they are not misspelled names, and the comparison takes
     // quadratic time.

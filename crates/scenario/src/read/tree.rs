@@ -1,6 +1,6 @@
-//! Parses a scenario into a tree. The tree stores, for every key and value, its position in the
-//! file or in the command-line option. Values of a sweep and of `--set` are inserted into the tree
-//! before it is validated.
+//! Parses a scenario into a tree. For every key and value, the tree stores the position in the file
+//! or in the command-line option. Values of a sweep and of `--set` are inserted into the tree
+//! before the tree is validated.
 
 use std::fmt::Write as _;
 
@@ -213,8 +213,9 @@ pub(crate) fn parse(text: &str, source: u32, problems: &mut Vec<Problem>) -> Nod
     }
 }
 
-/// Parses the value of `--set key=value`. The value is TOML or a bare word, which becomes a string.
-/// Returns `None` for other texts. `offset` is the byte at which the value begins in its source.
+/// Parses the value of `--set key=value`. The value is TOML, or a bare word, which becomes a
+/// string. Returns `None` for other texts. `offset` is the byte at which the value begins in its
+/// source.
 pub(crate) fn parse_value(
     text: &str,
     source: u32,
@@ -255,7 +256,7 @@ fn syntax(error: &toml::de::Error, source: u32, offset: usize, len: usize) -> Pr
     };
     let problem = Problem::new(Span::new(source, range), message);
     match (message, expected) {
-        // For example, the parser returns this message for `rate = 100Mbit`.
+        // For example, the TOML parser returns this message for `rate = 100Mbit`.
         ("string values must be quoted", _) => {
             problem.expected("a value in quotes such as \"100Mbit\"")
         }

@@ -19,8 +19,8 @@ pub struct Sender {
     next: u64,
     /// For each datagram in flight, the time at which it was sent.
     flight: BTreeMap<u64, Time>,
-    /// After a reduction of the window, no other reduction follows until the datagram with this
-    /// number is acknowledged.
+    /// After a reduction of the window, the sender waits until the datagram with this number is
+    /// acknowledged before it reduces the window again.
     recover: u64,
     srtt: Option<Time>,
     pub marks: u64,

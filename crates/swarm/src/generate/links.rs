@@ -117,8 +117,8 @@ impl Maker {
         ]))
     }
 
-    /// Draws slots. The gaps between slots are mostly shorter than the round-trip time. Some of the
-    /// drawn slots have no delay.
+    /// Draws slots. The gaps between slots are mostly shorter than the round-trip time. In some
+    /// cases, slots have no delay.
     fn slots(&mut self) -> Value {
         let delay = self.draw.log(1.0, self.rtt.max(10.0));
         let min = delay + self.draw.log(1.0, self.rtt.max(10.0));

@@ -106,8 +106,8 @@ impl Maker {
         }
     }
 
-    /// Draws the plain keys of a table from its schema, except the keys in `decided`, which the
-    /// caller sets.
+    /// Draws the plain keys of a table from the table's schema. Omits the keys in `decided`,
+    /// because the caller sets them.
     fn rest(&mut self, table: &mut Table, schema: &Json, decided: &[&str], p: f64) {
         let Some(keys) = schema["properties"].as_object() else {
             return;
@@ -147,7 +147,7 @@ impl Maker {
         });
         self.links(&mut root);
         self.maybe(&mut root, 0.1, "host_jitter", |m| {
-            // The jitter must be less than a packet time at the slowest link.
+            // The host jitter must be less than a packet time at the slowest link.
             ns(100.0 * 8e9 / m.slowest * m.draw.share())
         });
         let mut path = Table::new();

@@ -49,9 +49,8 @@ fn float(draw: &mut Draw, min: f64, max: f64, taste: Taste) -> f64 {
     (min + (max - min) * draw.share()).clamp(min, max)
 }
 
-/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. Otherwise a
-/// queue's timer could have such a short period that a run would spend nearly all its time on this
-/// timer.
+/// Draws a time for an option, from its minimum to 30 s. Most times are above 100 us. If a queue's
+/// timer had a much shorter period, a run would spend nearly all its time on this timer.
 fn time(draw: &mut Draw, min: u64, taste: Taste) -> Value {
     if draw.chance(taste.extreme * 0.3) {
         return ns(min as f64);

@@ -2,10 +2,10 @@
 //! position in the file.
 //!
 //! For each of several seeds, the check ranks flows that differ only in their names by throughput.
-//! Spearman's coefficient correlates these ranks with the flows' positions in the file. If
-//! positions do not matter, the coefficient for n flows has mean 0 and variance 1/(n-1). From this
-//! variance, the check computes the standard deviation of the sum of the coefficients over all
-//! seeds.
+//! Spearman's coefficient measures the correlation of these ranks with the flows' positions in the
+//! file. If positions do not matter, the coefficient for n flows has mean 0 and variance 1/(n-1).
+//! From this variance, the check computes the standard deviation of the sum of the coefficients
+//! over all seeds.
 
 use tailback_engine::{aqm, cc};
 use tailback_record::Outcome;
@@ -129,7 +129,7 @@ fn correlation(outcome: &Outcome) -> Option<f64> {
     (of_ranks > 0.0).then(|| both / (of_ranks * of_places).sqrt())
 }
 
-/// Returns the rank of each value, from 0. Equal values get their mean rank.
+/// Returns the rank of each value, counted from 0. Equal values get their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let below = |value: f64| values.iter().filter(|other| **other < value).count() as f64;
     let equal = |value: f64| values.iter().filter(|other| **other == value).count() as f64;
@@ -167,8 +167,8 @@ mod tests {
         assert_eq!(rounded(&[7, 7, 7]), None);
     }
 
-    /// The mean over 60 scenarios must be within four standard deviations of zero. This mean shows
-    /// correlations that are too small to be found in a single scenario.
+    /// The mean over 60 scenarios must be within four standard deviations of zero. The mean over
+    /// many scenarios reveals correlations that are too small to be found in a single scenario.
     #[test]
     fn no_lean_over_many_cases() {
         let cases = (0..60).filter_map(|seed| leaning(&draw(seed), &LIMITS).ok());

@@ -18,7 +18,7 @@ pub(super) enum Kind {
     Class,
 }
 
-/// The measurements of a run, by the name of the object.
+/// The measurements of a run, by the name of the measured object.
 pub(super) struct Digest {
     /// All counters of each object, as JSON.
     pub parts: BTreeMap<String, String>,
@@ -26,7 +26,8 @@ pub(super) struct Digest {
     pub series: BTreeMap<String, Vec<(u64, u64)>>,
 }
 
-/// Returns the name of a quantity, such as "class.NAME.share", after renaming the class in it.
+/// Returns the name of a quantity, such as "class.NAME.share", after renaming the class in the
+/// name.
 fn quantity(name: &str, rename: impl Fn(Kind, &str) -> String) -> String {
     let of_class = name.strip_prefix("class.");
     match of_class.and_then(|rest| rest.split_once('.')) {
@@ -158,7 +159,7 @@ fn shown((time, value): (u64, u64)) -> String {
     format!("{} at {time} ns", f64::from_bits(value))
 }
 
-/// Describes the first key that has different values in the two maps, or that only one map has.
+/// Describes the first key whose values differ in the two maps, or that exists in only one map.
 fn first<T: PartialEq + Debug>(
     left: &BTreeMap<String, T>,
     right: &BTreeMap<String, T>,

@@ -1,9 +1,9 @@
 //! Invariants: metamorphic tests. An invariant states how a certain change of a scenario changes
 //! its results.
 //!
-//! Each invariant generates a scenario from a seed, changes it, runs both scenarios and compares
-//! the results. A scenario to which an invariant does not apply counts separately, not as a
-//! success. No invariant applies to a scenario with `[[events]]`.
+//! The check of an invariant generates a scenario from a seed, changes the scenario, runs both
+//! versions and compares the results. A scenario to which an invariant does not apply counts
+//! separately, not as a success. No invariant applies to a scenario with `[[events]]`.
 //!
 //! | module | the invariant | where it holds exactly |
 //! |---|---|---|
@@ -81,7 +81,7 @@ impl Law {
     }
 
     /// Checks whether the invariant holds for a scenario. A panic counts as a violation. A check
-    /// that does not end in time also counts as a violation.
+    /// that does not end within the time limit also counts as a violation.
     pub fn check(&'static self, scenario: &Table, seed: u64, limits: &Limits) -> Verdict {
         // The invariants transform the times, rates and names of a scenario, but not the values in
         // `[[events]]`.

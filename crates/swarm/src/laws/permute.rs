@@ -4,20 +4,19 @@
 //! things:
 //!
 //! - The order of events in the same nanosecond. The simulator sorts such events by kind, and then
-//!   by the order of the file. The check therefore moves start times and round-trip times by some
-//!   nanoseconds. Events may still coincide by chance, so the check tries several random sets of
-//!   times, some with host jitter, before it reports a difference. The invariant does not apply to
-//!   scenarios in which events coincide repeatedly. Events coincide repeatedly in several cases.
-//!   Flows on one host, and all flows with `timer_phase`, share the ticks of their timers. After a
-//!   pause, all flows with this pause resume at the same moment. An impairment that holds packets
-//!   releases several packets at once. Packets of a link above 10 Gbit/s are only a few nanoseconds
-//!   apart. Many flows that start within a short round-trip time also start only a few nanoseconds
-//!   apart.
+//!   by the order of the file. To avoid simultaneous events, the check moves start times and
+//!   round-trip times by some nanoseconds. Events may still coincide by chance, so the check tries
+//!   several random sets of times, some with host jitter, before it reports a difference. The
+//!   invariant does not apply to scenarios in which events coincide repeatedly. Flows on one host,
+//!   and all flows with `timer_phase`, share the ticks of their timers. After a pause, all flows
+//!   with this pause resume at the same moment. An impairment that holds packets releases several
+//!   packets at once. Packets of a link above 10 Gbit/s are only a few nanoseconds apart. Many
+//!   flows that start within a short round-trip time also start only a few nanoseconds apart.
 //! - The queue that `fq`, `fq_codel`, `fq_pie` and `cake` choose for a flow. Linux hashes addresses
 //!   and ports, but the simulator computes the hash from the seed and the flow's number. If the
-//!   order of flows changes, different flows share a queue. If several queues have the largest
-//!   length, packets may also be dropped from a different queue. The invariant does not apply to
-//!   scenarios with these queues.
+//!   order of flows changes, the groups of flows that share a queue change. If several queues have
+//!   the largest length, packets may also be dropped from a different queue. The invariant does not
+//!   apply to scenarios with `fq`, `fq_codel`, `fq_pie` or `cake`.
 
 use std::sync::Arc;
 
@@ -80,7 +79,7 @@ fn draw(seed: u64) -> Table {
     }
     let one_pauses = draw.chance(0.9);
     root.remove("timer_phase");
-    // Hosts that hold packets release several packets at once.
+    // Remove hosts that hold packets, because they release several packets at once.
     root.remove("hosts");
     for key in ["flows", "traffic"] {
         for end in tables(&mut root, key) {
@@ -106,11 +105,11 @@ fn draw(seed: u64) -> Table {
     root
 }
 
-/// The largest `count` of a flow table in most scenarios. All flows start within a round-trip time.
-/// The more flows there are, the more flows start in the same nanosecond.
+/// The largest `count` of a table in `[[flows]]` in most scenarios. All flows start within a
+/// round-trip time. The more flows there are, the more flows start in the same nanosecond.
 const MANY: i64 = 16;
 
-/// Above this rate, events in the same nanosecond are common.
+/// Link rate above which events in the same nanosecond are common.
 const FASTEST: Rate = Rate(10_000_000_000);
 
 /// Number of random sets of start times and round-trip times (spreads) to try before a difference
@@ -122,9 +121,9 @@ const SPREADS: u64 = 5;
 /// packets would arrive at the next link at the same time.
 const MORE_WAY: u64 = 1000;
 
-/// Number of spreads in which hosts send without jitter. Without jitter, the departure times of
-/// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Without
-/// jitter, two flows may therefore send in the same nanosecond in every spread.
+/// Number of spreads in which hosts send without jitter. In these spreads, the departure times of
+/// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Two flows may
+/// therefore send in the same nanosecond in every spread without jitter.
 const EXACT: u64 = 2;
 
 /// Host jitter, in ns, in all spreads after the first `EXACT` spreads.
@@ -210,7 +209,7 @@ fn spread(scenario: &Table, draw: &mut Draw, jitter: bool) -> Table {
             let start = Value::String(format!("{}ns", start + later));
             end.insert("start".to_owned(), start);
             if let Some(rtt) = ns_of(end.get("rtt")).or(rtt_of_path) {
-                // Each direction of the path has half of the round-trip time.
+                // Each direction of the path takes half of the round-trip time.
                 let rtt = Value::String(format!("{}ns", rtt + 2 * draw.below(MORE_WAY)));
                 end.insert("rtt".to_owned(), rtt);
             }

@@ -32,8 +32,8 @@ pub(super) const LAW: Law = Law {
 /// Number of other seeds that a check tries. If a run has the same result with all these seeds, the
 /// check assumes that the seed has no effect.
 const SEEDS: u64 = 2;
-/// Number of further seeds to try before a difference is reported. With the first seeds, a rare
-/// random event may not happen.
+/// Number of further seeds to try before a difference is reported. More seeds help, because a rare
+/// random event may not happen with the first seeds.
 const MORE_SEEDS: u64 = 30;
 
 /// Draws a scenario that rarely uses random numbers.
@@ -156,7 +156,8 @@ fn others(
     Ok(())
 }
 
-/// Draws a name. In a sorted list, names with the same letter are in the order of their numbers.
+/// Draws a name. In a sorted list, names that begin with the same letter are in the order of their
+/// numbers.
 fn name(draw: &mut Draw, letter: char, number: usize) -> String {
     let fits: Vec<char> = "abcxyzABC0189_-+é".chars().collect();
     let rest = (0..draw.below(20)).map(|_| *draw.pick(&fits));

@@ -74,7 +74,8 @@ fn draw(seed: u64) -> Table {
     let packet = 1514.0 * 8e9 / link_rate;
     let duration = packet * draw.log(50.0, 3_000.0);
     // With TCP, the link must be fast enough to send an initial window in much less time than the
-    // RTT. The same applies to a queue that has reached its threshold.
+    // RTT. The link must also send a queue that is as long as its threshold in much less time than
+    // the RTT.
     let rtt = if tcp {
         packet * draw.log(200.0, 1_000.0)
     } else {
@@ -166,8 +167,8 @@ fn end(draw: &mut Draw, name: String, links: &[String], duration: f64) -> Table 
     end
 }
 
-/// Adds the keys of a source to the common keys. The source's rate is at most the fraction
-/// `most_share` of the link's rate.
+/// Adds the keys of a source to the keys that flows and sources have in common. The source's rate
+/// is at most the fraction `most_share` of the link's rate.
 fn source(
     draw: &mut Draw,
     mut source: Table,
@@ -202,7 +203,7 @@ fn source(
     source
 }
 
-/// Adds the keys of a flow to the common keys.
+/// Adds the keys of a flow to the keys that flows and sources have in common.
 fn flow(draw: &mut Draw, mut flow: Table) -> Table {
     flow.insert("cc".to_owned(), text(*draw.pick(&["reno", "dctcp"])));
     flow.insert("ecn".to_owned(), Value::Boolean(true));
@@ -218,8 +219,8 @@ fn flow(draw: &mut Draw, mut flow: Table) -> Table {
 fn link(draw: &mut Draw, near: f64, packet: f64, duration: f64, rtt: f64, tcp: bool) -> Table {
     let mut link = Table::from_iter([("rate".to_owned(), rate(near))]);
     if !tcp && draw.chance(0.2) {
-        // The rate alternates with 0. If the rate changed to a value other than 0 during a packet's
-        // transmission, the transmission might not end at a whole nanosecond.
+        // The rate of the link alternates with 0. If the rate changed to a value other than 0
+        // during a packet's transmission, the transmission might not end at a whole nanosecond.
         let mut at = 0.0;
         let steps = (0..2 + draw.below(4)).map(|i| {
             let bits = if i % 2 == 0 { rate(near) } else { text("0bit") };
@@ -309,8 +310,8 @@ fn timed(flow: &FlowOutcome) -> bool {
     flow.retransmits + flow.timeouts > 0 || flow.rtt.max().is_some_and(|max| max > 2 * shortest)
 }
 
-/// Returns whether a time or a rate has its default value. The invariant does not apply to such a
-/// scenario, because it cannot scale defaults.
+/// Returns whether a time or a rate has its default value. The invariant does not apply to a
+/// scenario with defaults, because the check cannot scale them.
 fn has_defaults(scenario: &Table) -> bool {
     let lacks = |table: &Table, key: &str| !table.contains_key(key);
     let inner = |name: &str, key: &str| {
@@ -359,7 +360,8 @@ fn doubled(table: &Table) -> Table {
 /// The sum, largest value and buckets of a histogram.
 type Delays = (u128, Option<u64>, Vec<(u64, u64)>);
 
-/// An outcome whose times are divided by the scale. Histograms of delays are in a separate field.
+/// An outcome whose times have been divided by a scale factor. Histograms of delays are in a
+/// separate field.
 struct Scaled {
     digest: Digest,
     delays: BTreeMap<String, Delays>,

@@ -53,8 +53,8 @@ fn draw(seed: u64) -> Table {
         sweep.insert(key.to_owned(), values);
     }
     let seeds = draw.chance(0.5).then(|| draw.between(1, 4));
-    // Further seeds are larger than the scenario's seed, which may already be the largest possible
-    // seed.
+    // The seeds of a sweep count up from the scenario's seed. Without this check, they could exceed
+    // the largest possible seed.
     let first = root.get("seed").and_then(Value::as_integer).unwrap_or(1);
     if let Some(seeds) = seeds.filter(|seeds| first.checked_add(*seeds).is_some()) {
         sweep.insert("seeds".to_owned(), Value::Integer(seeds));
@@ -174,7 +174,7 @@ fn by_seed(scenario: &Table, whole: &Scenario) -> Check {
     Ok(())
 }
 
-/// Compares a point of the sweep with a scenario in which the point's values are set by overrides.
+/// Compares a point of the sweep with a scenario in which overrides set the point's values.
 fn by_point(scenario: &Table, point: &Point) -> Check {
     let labels = point.params.iter().zip(point.labels.iter());
     let mut overrides: Vec<Override> = labels

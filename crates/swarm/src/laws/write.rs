@@ -115,7 +115,7 @@ fn order<'t>(key: &str, table: &'t Table, draw: &mut Draw) -> Vec<&'t String> {
     keys
 }
 
-/// Writes a key, with quotes if needed.
+/// Writes a key, with quotes if TOML requires them.
 fn bare(key: &str) -> String {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     match key.chars().all(fits) {
@@ -148,7 +148,7 @@ fn inline(key: &str, value: &Value, draw: &mut Draw) -> String {
     }
 }
 
-/// Writes a number with an underscore between thousands.
+/// Writes a number with an underscore between groups of three digits.
 fn grouped(number: i64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,5 +1,5 @@
 //! Calls the readers of the kernel engine. The host reads descriptions of guest kernels, and
-//! results from guests. A guest reads a job (the configuration of its run), captured frames, and
+//! results from guests. A guest reads its job (the configuration of the run), captured frames, and
 //! rtnetlink messages.
 
 use std::sync::{Arc, LazyLock};
@@ -65,7 +65,7 @@ pub(super) fn job(bytes: &[u8]) {
     let _ = job.to_string();
     let text = serde_json::to_string(&job).expect("plain data");
     let again: Job = serde_json::from_str(&text).expect("what was written");
-    // JSON cannot contain NaN, so equal jobs compare as equal.
+    // A job read from JSON cannot contain NaN, so equal jobs compare as equal.
     assert_eq!(again, job);
 }
 
@@ -128,7 +128,7 @@ pub(super) fn statistics(bytes: &[u8]) {
     }
 }
 
-/// Reads numbers from bytes, and zeros after the end of the bytes.
+/// Reads numbers from bytes. After the end of the bytes, reads zeros.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {

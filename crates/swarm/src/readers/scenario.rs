@@ -1,4 +1,4 @@
-//! Reads scenario files. Diagnostics must point to positions that exist in the file.
+//! Reads scenario files. The positions in error messages must exist in the file.
 
 use tailback_scenario::{Request, load_request};
 
