@@ -251,8 +251,8 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow, counted in whole frames. There is one sample for each flow and each interval of
-        /// `record.statistics`.
+        /// Rate of a TCP flow, counted in whole frames. There is one sample for each flow and each
+        /// interval of `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
         /// Estimated window of a TCP flow. There is one sample for each flow and each interval of
         /// `record.statistics`. A sample is the flow's rate x (mean queue delay + base RTT).

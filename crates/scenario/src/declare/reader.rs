@@ -98,8 +98,8 @@ impl Reader<'_> {
         self.problem(unknown(item, label, valid));
     }
 
-    /// Reports a key that a table does not accept. Suggests the key that the user probably meant, or
-    /// lists the tables that accept this key.
+    /// Reports a key that a table does not accept. Suggests the key that the user probably meant,
+    /// or lists the tables that accept this key.
     pub fn unknown_in(&mut self, item: &Item, label: &str, def: &'static TableDef) {
         let mut problem = unknown(item, label, def.keys.iter().map(|key| key.name));
         // If the unknown key is another word for a key of this table, the advice is to write the
