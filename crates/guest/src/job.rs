@@ -402,13 +402,13 @@ pub struct Side {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Ready {
-    /// A socket listens at this TCP port of the host.
+    /// A socket listens at the given TCP port of the host.
     Tcp(u16),
-    /// A socket is bound to this UDP port of the host.
+    /// A socket is bound to the given UDP port of the host.
     Udp(u16),
-    /// The server's standard output contains this text.
+    /// The server's standard output contains the given text.
     Stdout(String),
-    /// This time (in ns) has passed since the server was started.
+    /// The given time (in ns) has passed since the server was started.
     After(u64),
 }
 

@@ -1,8 +1,8 @@
 //! The agent: the first process of the guest.
 //!
-//! The agent reads `/job/job.json`, runs the job and writes the result to `/results`. It prints
-//! messages for the host to the console, one per line. The messages begin with `tailback:`. To
-//! start a program, the agent starts itself again as a new process, which sets up the program's
+//! The agent reads `/job/job.json`, runs the job and writes the result to `/results`. The agent
+//! prints messages for the host to the console, one per line. The messages begin with `tailback:`.
+//! To start a program, the agent starts itself again as a new process, which sets up the program's
 //! host.
 
 mod agent;

@@ -41,7 +41,8 @@ pub struct Environment {
     pub captured: u64,
     /// Number of packets lost because the capture rings were full.
     pub capture_lost: u64,
-    /// The guest's wall clock at time 0 of the run, in ns since 1970. This time is later than the
-    /// date in the scenario, because the guest prepares the run before time 0.
+    /// The guest's wall clock at time 0 of the run, in ns since 1970. The guest's wall clock at
+    /// time 0 is later than the date in the scenario, because the guest prepares the run before
+    /// time 0.
     pub clock_at_start_ns: u64,
 }

@@ -58,7 +58,7 @@ pub(crate) struct Sent {
     pub ace: Option<u32>,
     /// Counters of the AccECN option, in the order on the wire.
     pub accecn: Option<[Option<u32>; 3]>,
-    /// Whether this packet is compared with the script's expectation. This field is false for
+    /// Whether this packet is compared with the script's expectation. The field is false for
     /// packets of the handshake that this crate sends instead of the simulator.
     pub judged: bool,
 }
@@ -97,8 +97,8 @@ pub(crate) struct Host {
     /// Time at which this host sent its SYN or SYN-ACK.
     syn_at: Time,
     /// Whether the simulator decides the ECN flags of the handshake. The simulator decides the
-    /// flags if this end requests Accurate ECN. It also decides the flags if this end accepts a
-    /// request for Accurate ECN or RFC 3168.
+    /// flags if this end requests Accurate ECN. The simulator also decides the flags if this end
+    /// accepts a request for Accurate ECN or RFC 3168.
     pub negotiates: bool,
     /// Whether both ends agreed on Accurate ECN.
     pub accurate: bool,
@@ -242,7 +242,7 @@ impl Host {
         self.with_sender(now, |s, wire| s.on_syn_ack(&answer, now, wire));
     }
 
-    /// Handles the ACK of this host's SYN-ACK. This ACK may contain data.
+    /// Handles the ACK of this host's SYN-ACK. The ACK of the SYN-ACK may contain data.
     pub fn established(&mut self, packet: &Segment, now: Time) -> Result<(), Beyond> {
         let rtt = now - self.syn_at;
         self.note_timestamp(packet);

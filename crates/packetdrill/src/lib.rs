@@ -22,15 +22,15 @@
 //! | `words` | descriptions of packets |
 //! | [`report`] | verdicts as table, JSON and Markdown |
 //!
-//! The interpreter checks which data segments and ACKs are sent, and when they are sent. It checks
-//! the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and AccECN option of
-//! data segments and ACKs. The interpreter also checks assertions on `tcp_info`. It does not check:
+//! The interpreter checks which data segments and ACKs are sent, and when they are sent. The
+//! interpreter compares the SACK blocks, echoed timestamps, ECN flags and codepoints, ACE field and
+//! AccECN option of data segments and ACKs. The interpreter also checks assertions on `tcp_info`.
+//! It does not check:
 //! - the handshake, in which this crate answers instead of the simulator (but if an end requests
 //!   Accurate ECN, the flags of the handshake are checked);
 //! - the PSH flag, the advertised window, options of SYN and SYN-ACK;
-//! - how many segments share one packet; the simulator does not have TSO or GRO, so an expected
-//!   packet of several segments is compared with several segments of the simulator, all at the
-//!   expected time;
+//! - how many segments share one packet (the simulator does not have TSO or GRO, so several of its
+//!   segments may correspond to one expected packet);
 //! - the exchange of FIN, because a script is checked only while the connection is open;
 //! - fields of `tcp_info` that the simulator does not have; the verdict lists them.
 //!
@@ -58,9 +58,9 @@ use std::path::{Path, PathBuf};
 /// Folder of the scripts in a kernel's source tree.
 const SELFTESTS: &str = "tools/testing/selftests/net/packetdrill";
 
-/// Returns the folder of the kernel's scripts: `TAILBACK_PACKETDRILL` if it is set, otherwise a
-/// folder in a source tree of the guest kernel (`TAILBACK_KIT`, or `tailback/kernel` in the user's
-/// cache).
+/// Returns the folder of the kernel's scripts. If `TAILBACK_PACKETDRILL` is set, it names the
+/// folder. Otherwise the folder is in a source tree of the guest kernel (`TAILBACK_KIT`, or
+/// `tailback/kernel` in the user's cache).
 pub fn kernel_scripts() -> Option<PathBuf> {
     if let Some(named) = std::env::var_os("TAILBACK_PACKETDRILL") {
         return Some(PathBuf::from(named)).filter(|d| d.is_dir());
@@ -107,11 +107,11 @@ fn below(folder: &Path, levels: u32) -> Option<PathBuf> {
     let mut inner: Vec<PathBuf> = std::fs::read_dir(folder)
         .ok()?
         .filter_map(|e| Some(e.ok()?.path()))
-        // Ignore a source tree that is being unpacked. Its name ends in `.part`.
+        // Ignore a source tree whose name ends in `.part`, because this tree is being unpacked.
         .filter(|p| p.is_dir() && p.extension().is_none_or(|x| x != "part"))
         .collect();
     // Sort the folders by name, so that the choice is reproducible. Search the newest version
-    // first. Its folder is the last in the order of names.
+    // first, that is, the last folder in the order of names.
     inner.sort();
     inner.iter().rev().find_map(|p| below(p, levels - 1))
 }

@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     match run(std::env::args().skip(1)) {
         Ok((text, failed)) => {
             use std::io::Write;
-            // Ignore the error of a closed pipe, e.g. if `head` reads the output.
+            // Ignore the error of a closed pipe, for example if `head` reads the output.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::from(u8::from(failed))
         }

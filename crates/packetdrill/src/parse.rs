@@ -51,8 +51,8 @@ struct Reader {
     text: Vec<char>,
     at: usize,
     /// Whether part of the file was a valid script. Errors quote the file only if this field is
-    /// true. Otherwise the user may have named another file by mistake, such as a file with
-    /// passwords.
+    /// true. If no part of the file is a valid script, the user may have named another file by
+    /// mistake, such as a file with passwords.
     known: bool,
     /// Number of operands and brackets in the current expression, limited to `MOST_PARTS`.
     parts: u32,

@@ -342,8 +342,8 @@ impl Run<'_> {
                 value.clone_into(&mut self.setup.cc);
                 Ok(())
             }
-            // These options concern socket buffers, routing and the results of reads. The simulator
-            // has no socket buffers, routes or reads.
+            // Ignore options that concern socket buffers, routing and the results of reads. The
+            // simulator has no socket buffers, routes or reads.
             (
                 "SO_REUSEADDR" | "SO_SNDBUF" | "IP_MTU_DISCOVER" | "IP_TOS" | "IP_FREEBIND"
                 | "TCP_INQ",

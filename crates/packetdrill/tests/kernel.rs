@@ -83,8 +83,8 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
             *ecn = if ecn == "ce" { "noecn" } else { "ce" }.to_owned();
         }
     });
-    // Change the ACE field if it is written as a digit. Otherwise remove the letter of the ECE
-    // flag.
+    // Change the ACE field if it is written as a digit. If there is no digit, remove the letter of
+    // the ECE flag.
     with(&|p| {
         p.flags = match p.flags.find(|c: char| c.is_ascii_digit()) {
             Some(at) => p

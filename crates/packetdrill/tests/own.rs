@@ -19,7 +19,7 @@ fn judged(text: &str) -> Judged {
 }
 
 /// Returns a script that opens a connection with segments of 1000 bytes and an RTT of 100 ms.
-/// `rest` is appended to this script.
+/// `rest` is appended to the script.
 fn open(rest: &str) -> String {
     format!(
         "`./defaults.sh`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 listen(3, 1) = 0\n\

@@ -58,7 +58,8 @@ struct Entries {
     shrunk: bool,
 }
 
-/// The catalogue of a folder `runs`. Its file is read when the catalogue is first used.
+/// The catalogue of a folder `runs`. The file of the catalogue is read when the catalogue is first
+/// used.
 #[derive(Debug)]
 pub struct Catalogue {
     runs: PathBuf,
@@ -84,7 +85,7 @@ impl Catalogue {
 
     /// Returns the last measured size of the files directly in a run folder, in bytes, or 0 if the
     /// folder does not exist. If a file grows in place, the folder itself does not change. This
-    /// function does not detect such a change, because it does not look up files.
+    /// function does not detect that a file has grown in place, because it does not look up files.
     ///
     /// # Errors
     /// If the folder cannot be read.

@@ -45,8 +45,8 @@ macro_rules! causes {
     };
 }
 
-// Stored runs contain the names of the causes. The order of this list decides the order of
-// simultaneous events.
+// Stored runs contain the names of the causes. The order of the causes in this list decides the
+// order of simultaneous events.
 causes! {
     /// Dropped because the buffer was full.
     Overflow = "overflow", Drop;

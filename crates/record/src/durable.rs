@@ -4,7 +4,7 @@
 //! On Linux, one call of `syncfs` writes all runs that finished within a second, so tailback does
 //! not sync the runs one by one. On other systems, tailback syncs each file. On Linux, tailback
 //! also syncs each file if the group has only a few runs and other programs have much unwritten
-//! data. In this case, `syncfs` would also wait for the data of the other programs.
+//! data. The reason is that `syncfs` would also wait for the data of the other programs.
 //!
 //! If a process is killed, its finished runs are not lost, because the kernel still writes their
 //! files to the disk. After a power failure, the runs of the last second may be missing or damaged.
@@ -20,8 +20,9 @@ use crate::scratch::at;
 
 /// How long a finished run may wait to be synced.
 const WAIT: Duration = Duration::from_secs(1);
-/// If a group has at most this many runs, and all programs together have more than `MUCH_KIB` of
-/// unwritten data, tailback syncs each file instead of the whole file system.
+/// Largest number of runs in a group for which tailback may sync each file instead of the whole
+/// file system. This rule applies only if all programs together have more than `MUCH_KIB` of
+/// unwritten data.
 const FEW: usize = 4;
 /// Amount of unwritten data of all programs, in KiB. A disk writes this amount in about the time
 /// that it takes to sync the files of a run one by one.

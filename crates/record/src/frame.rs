@@ -381,8 +381,8 @@ mod tests {
 
     #[test]
     fn no_datagram_says_that_it_has_no_checksum() {
-        // Among all ports, exactly one makes the computed checksum 0. In this case, UDP sends all
-        // ones instead of 0.
+        // Among all ports, exactly one makes the computed checksum 0. If the checksum is 0, UDP
+        // sends all ones instead.
         let mut all_ones = 0;
         for port in 0..=u16::MAX {
             let mut envelope = envelope(100);

@@ -1,6 +1,6 @@
 //! Runs the sweep points of a scenario: its combinations of swept values and seeds. This crate
-//! simulates in slices, so that a run can be cancelled. It also catches panics, and writes packet
-//! captures and run folders.
+//! simulates in slices, so that a run can be cancelled. The crate also catches panics, and writes
+//! packet captures and run folders.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -11,9 +11,9 @@ use tailback_record::Outcome;
 
 use crate::Control;
 
-/// Number of calendar events between two checks whether the caller has requested to stop. The
-/// simulator needs about 20 ms to process this number of events. A run therefore stops soon after
-/// the request, and the checks take almost no time.
+/// Number of calendar events after which the simulation checks again whether the caller has
+/// requested that it stop. The simulator needs about 20 ms to process this number of events. A run
+/// therefore stops soon after the request, and the checks take almost no time.
 const SLICE_EVENTS: u64 = 200_000;
 
 /// Number of events between two checks if packets are recorded. The number is smaller than

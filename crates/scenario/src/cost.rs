@@ -13,7 +13,7 @@ const ACK: u64 = 66;
 const FRAME: u64 = 1514;
 
 /// Number of iterations. Each iteration computes, for every link, the fraction of packets that pass
-/// the link. It uses the fractions of other links from the previous iteration.
+/// the link. An iteration uses the fractions of other links from the previous iteration.
 const ROUNDS: usize = 4;
 
 /// Number of segments that Linux acknowledges without delay after a duplicate arrives
@@ -89,8 +89,8 @@ pub fn estimate_packets(plan: &Plan) -> u64 {
 /// What limits the number of packets that a sender sends.
 #[derive(Clone, Copy, Debug)]
 enum Sender {
-    /// The sender's own rate limits the number. Such a sender sends datagrams without congestion
-    /// control.
+    /// The sender's own rate limits the number. A sender of this kind sends datagrams without
+    /// congestion control.
     Datagrams,
     /// Losses limit the number. If `marks` is true, a policer's marks also limit the number.
     /// `marks` is true if the sender responds to marks. If packets are not ECN-capable, `marks` is

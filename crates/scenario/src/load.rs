@@ -80,8 +80,8 @@ pub fn load_request(request: &Request<'_>) -> Result<Scenario, Vec<Diagnostic>> 
     Err(render(problems, &sources))
 }
 
-/// Returns whether a file contains any key of a scenario. If a file contains no such key, the user
-/// has probably named the wrong file, and this file may be confidential.
+/// Returns whether a file contains any key of a scenario. A file without keys of a scenario is
+/// probably the wrong file, and this file may be confidential.
 fn has_known_key(root: &Node) -> bool {
     let known = |key: &str| Plan::TABLE.keys.iter().any(|known| known.name == key);
     root.table()

@@ -31,13 +31,13 @@ const GAUGES: u64 = 2;
 const SLOT: u64 = 256;
 /// Bytes for the measurements of a request: time of completion, size and duration.
 const REQUEST: u64 = 48;
-/// Bytes for a link. These bytes include the queue and the sink of the link, and a histogram of
+/// Bytes for a link. The number includes the queue and the sink of the link, and a histogram of
 /// delays over ten powers of two.
 const LINK: u64 = 88 << 10;
 /// Bytes for a segment in flight: 64 in a queue or pipe, 64 for its acknowledgement, and two slots
-/// of 32 in scoreboards. These bytes include the unused part of buffers that grow by doubling.
+/// of 32 in scoreboards. The number includes the unused part of buffers that grow by doubling.
 const SEGMENT: u64 = 384;
-/// Bytes for a packet in a queue or pipe. These bytes include the unused part of buffers that grow
+/// Bytes for a packet in a queue or pipe. The number includes the unused part of buffers that grow
 /// by doubling.
 const PACKET: u64 = 160;
 /// Bytes for a packet that has been recorded at a link but not yet written to the file.
@@ -46,7 +46,7 @@ const CAPTURED: u64 = 512;
 const UNLIMITED: u64 = 32 << 20;
 /// Bytes for a row of a time series or of the packet record.
 const ROW: u64 = 40;
-/// Bytes for a class of flows. These bytes include a histogram of delays over ten powers of two.
+/// Bytes for a class of flows. The number includes a histogram of delays over ten powers of two.
 const CLASS: u64 = 84 << 10;
 /// Bytes for a sample of a class for `record.statistics`.
 const CLASS_SAMPLE: u64 = 48;

@@ -66,7 +66,7 @@ pub struct ReplacedSweep {
 
 impl Scenario {
     /// Replaces the version of the engine. `version_of` returns the version for a sweep point's
-    /// kernel. This function changes only the ids of the runs and of the sweep.
+    /// kernel. Only the ids of the runs and of the sweep change with the version.
     pub fn versioned(mut self, version_of: impl Fn(Option<&str>) -> Arc<str>) -> Scenario {
         let mut versions: Vec<Arc<str>> = Vec::new();
         for point in &mut self.points {
@@ -117,8 +117,8 @@ pub struct Point {
     pub run_id: String,
     /// Version of the engine that will run the sweep point.
     pub engine_version: Arc<str>,
-    /// The canonical form as JSON. This form contains all settings except the seed, with defaults,
-    /// base units and sorted keys.
+    /// The canonical form as JSON. The canonical form contains all settings except the seed, with
+    /// defaults, base units and sorted keys.
     pub canonical: Arc<str>,
     /// Index of the baseline, which is the run that is compared with this run to compute gains. The
     /// baseline has the same seed, and all its flows have the standard response to marks. `None` if

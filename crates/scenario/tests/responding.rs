@@ -53,7 +53,8 @@ fn marks_and_losses_bound_the_estimate_near_what_is_sent() {
         (60, 50, &drops, "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"reno\"", ""),
         (60, 50, "loss = 0.001", "\"cubic\"", ""),
-        // In this case, the cubic function determines CUBIC's window, not the Reno-friendly region.
+        // With these numbers, the cubic function determines CUBIC's window, not the Reno-friendly
+        // region.
         (120, 200, &schedule("drops", 10_000, 400), "\"cubic\"", ""),
     ] {
         let plan = plan(seconds, rtt_ms, signals, cc, flow);

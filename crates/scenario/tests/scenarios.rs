@@ -406,8 +406,8 @@ fn default_names_avoid_those_given() {
 
 #[test]
 fn multiples_of_the_bdp() {
-    // One bdp is 10 Mbit/s x 25 ms = 31,250 B. It is computed from `path.rtt`, not from the flow's
-    // own RTT.
+    // One bdp is 10 Mbit/s x 25 ms = 31,250 B. The bdp is computed from `path.rtt`, not from the
+    // flow's own RTT.
     let text = |size: &str| {
         format!(
             "duration = \"1s\"\npath.rtt = \"25ms\"\n[bottleneck]\nrate = \"10Mbit\"\nqueue.aqm = \"fifo\"\nqueue.limit = \"{size}\"\n[[flows]]\ncc = \"reno\"\nrtt = \"5ms\"\nbytes = \"2bdp\"\n"
@@ -631,8 +631,8 @@ fn set_wins() {
         Rate(5_000_000)
     );
 
-    // If `--set` sets a key inside swept tables, this key changes in every table. The labels of
-    // these tables change, too.
+    // If `--set` sets a key inside swept tables, this key changes in every table. The labels of the
+    // swept tables change, too.
     let text = format!(
         "{SMALL}[sweep]\n\"bottleneck.queue\" = [\"codel\", {{ aqm = \"red\", limit = \"100kb\" }}]\n"
     );
@@ -913,8 +913,8 @@ fn memory() {
     );
 }
 
-/// Tests the estimated memory for traffic without congestion control. Such traffic fills the queue
-/// of a slow link to its limit.
+/// Tests the estimated memory for traffic without congestion control. Traffic without congestion
+/// control fills the queue of a slow link to its limit.
 #[test]
 fn memory_of_unresponsive_sources() {
     let bytes = |rate: &str, limit: &str, more: &str| {

@@ -1,6 +1,6 @@
 //! A network with real AQMs, ECN and competing TCP inside `cargo test`, in virtual time.
 //!
-//! There are two ways to use it:
+//! There are two ways to use this crate:
 //!
 //! | you have | use |
 //! |---|---|

@@ -43,8 +43,8 @@ fn nothing_is_found() {
         found.is_empty(),
         "{found:#?}\nlook at one with: tailback-swarm reduce SEED"
     );
-    // The simulator must accept and run most scenarios. If it rejected many scenarios, the swarm
-    // would test little.
+    // The simulator must accept and run most scenarios. If the simulator rejected many scenarios,
+    // the swarm would test little.
     assert_eq!(tally.tried, SEEDS);
     assert!(tally.done > SEEDS * 3 / 4, "{tally:#?}");
     assert!(tally.refusals() < SEEDS / 50, "{tally:#?}");

@@ -56,8 +56,8 @@ struct Stays {
     /// 0 for a packet that was forwarded. For a dropped packet, the index of the cause of the drop,
     /// plus 1.
     fate: Vec<u8>,
-    /// A sum of bits: 1 for an ACK, 2 for a retransmission, 4 for a packet that arrived with CE, 8
-    /// for a packet that left with CE, 16 for a packet that was marked SCE.
+    /// A sum of bits: 1 for an ACK, 2 for a retransmission, 4 for arrival with CE, 8 for departure
+    /// with CE, 16 for an SCE mark.
     flags: Vec<u8>,
 }
 

@@ -7,9 +7,9 @@
 //! Every queue discipline in the registry keeps the order of packets of a flow and direction. A
 //! single queue keeps the order of all packets. A packet that a later packet overtakes must
 //! therefore have been dropped. In a queue discipline outside the registry, such as netem, an
-//! overtaken packet may still leave later. It therefore counts as dropped only if it never leaves.
-//! RED may mark a packet that is then dropped because the buffer is full. The captures do not show
-//! such a mark.
+//! overtaken packet may still leave later. A packet in such a queue discipline therefore counts as
+//! dropped only if it never leaves. RED may mark a packet that is then dropped because the buffer
+//! is full. The captures do not show such a mark.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -45,17 +45,17 @@ impl Packet {
         (self.lane / 2) as u32
     }
 
-    /// Returns the slot for packets of a 5-tuple and direction. These slots come after the slots of
-    /// the `lanes` lanes. Queues keep the order of packets of a 5-tuple, but some queue disciplines
-    /// have a separate queue for ECT(1) and CE. Packets with these two ECN fields therefore have a
-    /// slot of their own.
+    /// Returns the slot for packets of a 5-tuple and direction. The slots of 5-tuples come after
+    /// the slots of the `lanes` lanes. Queues keep the order of packets of a 5-tuple, but some
+    /// queue disciplines have a separate queue for ECT(1) and CE. Packets with these two ECN fields
+    /// therefore have a slot of their own.
     pub fn tuple_slot(lanes: usize, tuple: u32, back: bool, ecn: u8) -> usize {
         lanes + 4 * tuple as usize + 2 * usize::from(ecn & 1) + usize::from(back)
     }
 
     /// Returns the other slot of the packet's 5-tuple and direction. Each combination of 5-tuple
-    /// and direction has two slots. If the queue marked the packet, the packet entered the queue in
-    /// this other slot.
+    /// and direction has two slots. If the queue has marked the packet, the packet was in the other
+    /// slot when it entered the queue.
     fn other_slot(&self) -> Option<usize> {
         self.tuple?;
         Some(match self.ecn & 1 {
@@ -65,7 +65,7 @@ impl Packet {
     }
 }
 
-/// Returns a list's element at this index. If the list is too short, extends it with default
+/// Returns a list's element at the given index. If the list is too short, extends it with default
 /// values.
 pub fn at<T: Default>(list: &mut Vec<T>, index: usize) -> &mut T {
     if list.len() <= index {
@@ -222,8 +222,8 @@ impl Queue {
         let slot = waiting.packet.slot;
         let (entered, len) = (waiting.packet.time_ns, waiting.packet.len);
         self.newest_out_ns = self.newest_out_ns.max(entered);
-        // If the queue may reorder packets, it is unknown which packets were in front of this
-        // packet.
+        // If the queue may reorder packets, it is unknown which packets were in front of the packet
+        // that leaves.
         if entered >= self.warmup_ns && keeps_order {
             let before = self.bytes_out - waiting.bytes_out;
             self.meter.note_backlog(before + u64::from(len));
@@ -324,10 +324,10 @@ impl Queue {
         fronts.map(|w| w.packet.time_ns).min()
     }
 
-    /// At the end of the run, decides what happened to packets whose exit was not captured. Such a
-    /// packet is still in the queue, or was dropped without being overtaken by a later packet.
-    /// `queued` is the number of packets in the queue, as the queue reports it. `dropped` and
-    /// `marked` are the queue's own counts for the whole run.
+    /// At the end of the run, decides what happened to packets whose exit was not captured. A
+    /// packet whose exit was not captured is still in the queue, or was dropped without being
+    /// overtaken by a later packet. `queued` is the number of packets in the queue, as the queue
+    /// reports it. `dropped` and `marked` are the queue's own counts for the whole run.
     pub fn finish(&mut self, queued: Option<u64>, dropped: Option<u64>, marked: Option<u64>) {
         let overtaken = self.overtaken.take().unwrap_or_default();
         let waiting: u64 = self.slots.iter().map(|l| l.len() as u64).sum();
@@ -463,8 +463,8 @@ mod tests {
         assert_eq!((outcome.packets, outcome.bytes), (2, 2000));
         assert_eq!(outcome.delay.sum(), 100 + 80);
         assert_eq!(outcome.counts.marks(), 1);
-        // The warm-up ends at 100 ns. After that, one packet of 1000 B waits until 150 ns, and
-        // another packet waits from 120 ns to 200 ns.
+        // The warm-up ends at 100 ns. After the warm-up, one packet of 1000 B waits until 150 ns,
+        // and another packet waits from 120 ns to 200 ns.
         assert_eq!(outcome.backlog_byte_ns, 1000 * (50 + 80));
         assert_eq!(outcome.backlog_max_bytes, 2000);
     }

@@ -46,11 +46,12 @@ struct Slot {
     server: Option<Socket>,
     written: u64,
     read: u64,
-    /// If the client has finished, the time at which it finished, in ns. Otherwise the time at
-    /// which the client connected.
+    /// The time at which the client finished, in ns. While the client has not finished, the time at
+    /// which it connected.
     since_ns: u64,
     /// The last packet of a response may be shorter than a full packet. This field is the number of
-    /// missing bytes, summed over all responses completed since the warm-up.
+    /// bytes that are missing in last packets, summed over all responses completed since the
+    /// warm-up.
     short: u64,
     /// The requests of the connection, if the connection serves several requests.
     turns: Turns,
@@ -82,7 +83,7 @@ pub struct Requests<'a> {
 }
 
 impl<'a> Requests<'a> {
-    /// Opens the listening socket of a source. This function starts no requests.
+    /// Opens the listening socket of a source, without starting requests.
     pub fn open(
         source: &'a Source,
         connections: &'a Connections,

@@ -11,10 +11,10 @@ use super::sys::Socket;
 /// Number of bytes to store of each packet: the Ethernet, IPv4 and longest TCP headers.
 pub const SNAPLEN: u32 = 96;
 
-/// Number of bytes to store of each packet if the job has programs. This number suffices for
-/// Ethernet and IPv6 headers and the longest TCP header. It also suffices for a UDP header with
-/// enough payload to distinguish packets. Despite this length, slots need not be larger than with
-/// [`SNAPLEN`].
+/// Number of bytes to store of each packet if the job has programs. The number suffices for
+/// Ethernet and IPv6 headers and the longest TCP header. Instead of the TCP header, a UDP header
+/// with enough payload to distinguish packets fits. Despite this length, slots need not be larger
+/// than with [`SNAPLEN`].
 pub const PROGRAM_SNAPLEN: u32 = 120;
 
 /// Length of a slot, in bytes: the kernel's header and alignment (66), and [`PROGRAM_SNAPLEN`].
@@ -31,8 +31,8 @@ const TPACKET_V2: i32 = 1;
 const STATUS_USER: u32 = 1;
 
 /// Length of the header in front of each frame (struct virtio_net_hdr), in bytes. This header
-/// describes the offloads of the frame. With this header, a slot has 116 bytes for the packet. They
-/// suffice for all fields that the documentation of [`PROGRAM_SNAPLEN`] lists.
+/// describes the offloads of the frame. With this header, a slot has 116 bytes for the packet.
+/// These bytes suffice for all headers that the documentation of [`PROGRAM_SNAPLEN`] lists.
 const OFFLOAD_HEADER: usize = 10;
 
 /// Offset of the field `gso_size` in `struct virtio_net_hdr`. This field is the payload of each

@@ -2,7 +2,8 @@
 //!
 //! Time is virtual: it stops while any process computes, and jumps to the next timer when all
 //! processes wait. The time that a computation takes therefore cannot change the result. Only the
-//! order of simultaneous events can change the result. This file determines the order.
+//! order of simultaneous events can change the result. This file determines the order of
+//! simultaneous events.
 
 mod open;
 mod results;
@@ -32,8 +33,8 @@ use super::token::{self, ECHO, LISTENER, RECEIVER, SENDER, SENDER_RING, TIMER};
 use super::token::{PROGRAM_EXIT, PROGRAM_OUTPUT};
 use super::token::{REQUEST_CLIENT, REQUEST_LISTENER, REQUEST_SERVER};
 
-/// Time between the set-up and the start of the run, in ns. This time is long enough for all
-/// effects of the set-up to end.
+/// Time between the set-up and the start of the run, in ns. The time is long enough for all effects
+/// of the set-up to end.
 const SETTLE_NS: u64 = 20_000_000;
 
 /// Smallest uptime of the guest at the start of a run, in ns. Before its first dropping phase,

@@ -18,7 +18,7 @@ const CHUNK: usize = 1 << 20;
 pub struct Slack {
     /// Approximate limit of the unsent data in TCP's buffer, in bytes.
     not_sent: i32,
-    /// The kernel wakes the receiver when this many bytes have arrived.
+    /// Number of bytes in the receive buffer at which the kernel wakes the receiver.
     low_water: u64,
 }
 

@@ -2,11 +2,11 @@
 //! other descriptor that caused the event.
 
 pub const TIMER: u64 = 0;
-/// The listener of the flow with this index.
+/// The listener of a flow. The index is the flow's index.
 pub const LISTENER: u64 = 1;
-/// The sender of the flow with this index.
+/// The sender of a flow. The index is the flow's index.
 pub const SENDER: u64 = 2;
-/// The receiver of the flow with this index.
+/// The receiver of a flow. The index is the flow's index.
 pub const RECEIVER: u64 = 3;
 /// The capture ring of a sender's namespace. The index is the namespace's index.
 pub const SENDER_RING: u64 = 4;
@@ -16,7 +16,7 @@ pub const REQUEST_LISTENER: u64 = 5;
 pub const REQUEST_CLIENT: u64 = 6;
 /// A server of a source.
 pub const REQUEST_SERVER: u64 = 7;
-/// The exit of the program with this index.
+/// The exit of a program. The index is the program's index.
 pub const PROGRAM_EXIT: u64 = 8;
 /// The output of a program. The index is twice the program's index, plus 1 for standard error.
 pub const PROGRAM_OUTPUT: u64 = 9;
@@ -24,8 +24,8 @@ pub const PROGRAM_OUTPUT: u64 = 9;
 /// source's index.
 pub const ECHO: u64 = 10;
 
-/// In the index of a source's client or server, the source's index begins at this bit. The lower
-/// bits are the client's or server's index.
+/// Number of the bit at which the source's index begins in the index of a source's client or
+/// server. The lower bits are the client's or server's index.
 pub const REQUEST_SOURCE_BITS: u32 = 16;
 
 pub fn token(kind: u64, index: usize) -> u64 {

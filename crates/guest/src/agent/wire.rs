@@ -4,7 +4,7 @@
 //! The wire keeps the order of packets, even if it has delay and jitter. A packet that a later
 //! packet overtakes must therefore have been lost. The queue discipline decided to lose this packet
 //! when the packet entered. A wire that drops redundant ACKs keeps the order only within a flow and
-//! direction. Such a wire drops an ACK when a newer ACK enters.
+//! direction. A wire of this kind drops an ACK when a newer ACK enters.
 
 use std::collections::VecDeque;
 

@@ -10,7 +10,7 @@ use tailback_engine::plan::{Plan, Refusal};
 /// A kernel feature that is neither a queue discipline nor a congestion control.
 pub(super) struct Feature {
     pub name: &'static str,
-    /// The first Linux release with this feature.
+    /// The first Linux release with the feature.
     pub since: &'static str,
 }
 

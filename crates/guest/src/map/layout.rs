@@ -572,7 +572,7 @@ impl Layout {
         self.through.push(namespace);
     }
 
-    /// Makes namespaces with only one outgoing device forward packets below IP. This forwarding
+    /// Makes namespaces with only one outgoing device forward packets below IP. Forwarding below IP
     /// takes 20 % less time than routing, and does not modify packets.
     ///
     /// When a packet leaves a host, the kernel copies the packet without the reference to its
@@ -680,7 +680,8 @@ impl Layout {
         }
     }
 
-    /// Adds a queue that contains its own shaper. This queue is the root qdisc of the device `out`.
+    /// Adds a queue that contains its own shaper. A queue with its own shaper is the root qdisc of
+    /// the device `out`.
     fn own_shaper(&mut self, namespace: usize, link: &LinkPlan, queue: &Qdisc, shaper: &Shaper) {
         let line = |what: &str, rate: Rate, rest: &[&str]| {
             let start = format!("qdisc {what} dev out root handle 10: {}", queue.kind);

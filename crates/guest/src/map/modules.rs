@@ -199,7 +199,7 @@ fn extra(
         refusals.add(&path, message, expected);
         return None;
     };
-    // If it is unknown which algorithms a module registers, accept the module. The build of a guest
+    // Accept a module if it is unknown which algorithms the module registers. The build of a guest
     // kernel does not detect every way of registering an algorithm.
     let registers = kit.registers.get(name).map_or(&[][..], Vec::as_slice);
     if !registers.is_empty() && registers.iter().all(|one| one != algorithm) {

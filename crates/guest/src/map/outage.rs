@@ -1,7 +1,7 @@
 //! Maps outages, during which the rate of a link is 0, to a queue discipline. htb does not accept a
-//! rate of 0. After a very low rate, htb sends nothing for up to a minute. tailback's `outage`
-//! module is therefore the root queue discipline, with htb as its child. The agent closes this root
-//! qdisc at the start of an outage and opens it at the end.
+//! rate of 0. After a very low rate, htb sends nothing for up to a minute. The root queue
+//! discipline is therefore tailback's module `outage`, and htb is its child. The agent closes this
+//! root qdisc at the start of an outage and opens it at the end.
 
 use tailback_engine::plan::{LinkPlan, RatePlan};
 use tailback_engine::units::Rate;

@@ -135,8 +135,8 @@ pub struct SlowStart {
     /// The smallest RTT before the end of slow start, in ns.
     pub min_rtt_ns: u64,
     /// Number of segments lost because slow start overshot. The number includes the segments lost
-    /// before slow start ended. It also includes segments that were in flight when slow start ended
-    /// and were lost later.
+    /// before slow start ended. The number also includes segments that were in flight when slow
+    /// start ended and were lost later.
     pub lost: u64,
     /// Whether `lost` is final. The number becomes final when the recovery ends, or when all
     /// segments that were in flight at the end of slow start are acknowledged.
@@ -420,8 +420,8 @@ pub struct Minima {
     pub sum_ns: u64,
     /// Number of packets that were forwarded in complete windows.
     packets: u64,
-    /// For each window, the minimum delay (in ns) is multiplied by the number of packets in the
-    /// window. This field is the sum of the products.
+    /// A sum over all windows. Each window adds its minimum delay (in ns), multiplied by the number
+    /// of packets in the window.
     weighted_ns: u128,
     /// Number of windows in which no packet was forwarded.
     pub empty: u64,
@@ -455,8 +455,8 @@ impl Minima {
     }
 
     /// Returns the mean of the windows' minimum delays, in ns, weighted by the number of packets in
-    /// each window. This mean is the part of the mean queue delay that a standing queue causes.
-    /// Returns `None` before the first complete window with packets.
+    /// each window. The weighted mean is the part of the mean queue delay that a standing queue
+    /// causes. Returns `None` before the first complete window with packets.
     pub fn of_a_packet_ns(&self) -> Option<f64> {
         (self.packets > 0).then(|| self.weighted_ns as f64 / self.packets as f64)
     }

@@ -65,8 +65,8 @@ fn an_unchanged_run_is_verified_once() {
     let later = place.catalogue("x");
     assert_eq!(asked(&later, RUN, false), (true, false));
     assert_eq!(later.bytes(RUN).expect("a size"), 10);
-    // The catalogue verifies a run that it does not list or that was not intact before. It also
-    // verifies a run if the rules have changed.
+    // The catalogue verifies a run that it does not list or that was not intact before. If the
+    // rules have changed, the catalogue also verifies a run again.
     assert_eq!(asked(&later, OTHER, false), (false, true));
     assert_eq!(asked(&later, OTHER, true), (true, true));
     assert_eq!(asked(&place.catalogue("y"), RUN, false), (false, true));

@@ -575,7 +575,7 @@ fn what_somebody_else_found_wrong_moves_a_whole_run() {
 #[test]
 fn what_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
-    // File systems reject a file name of this length.
+    // File systems reject such a long file name.
     let name = "a".repeat(300);
     assert!(matches!(
         RunFolder::open(&store.path(&name)),
@@ -741,7 +741,7 @@ fn the_times_of_another_run_are_refused() {
 fn a_file_that_cannot_be_looked_at_is_an_error_and_no_damage() {
     let (_root, store) = with_run();
     fs::create_dir_all(store.path(ID).join("programs/p")).expect("a folder");
-    // File systems reject a file name of this length.
+    // File systems reject such a long file name.
     let name = format!("programs/p/{}", "a".repeat(300));
     forge_manifest(&store.path(ID), |manifest| {
         manifest["files"][&name] = manifest["files"][stored::SUMMARY].clone();

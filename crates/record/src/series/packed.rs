@@ -7,11 +7,11 @@
 
 use super::Row;
 
-/// Bit of a row's first byte. If it is set, the key is not the previous row's key plus 1, and the
-/// row contains the difference.
+/// Bit of a row's first byte. If the bit is set, the row's key is not the previous row's key plus
+/// 1, and the row stores the difference.
 const KEY: u8 = 1;
-/// Bit of a row's first byte. If it is set, the time is not the previous row's time, and the row
-/// contains the difference.
+/// Bit of a row's first byte. If the bit is set, the row's time is not the previous row's time, and
+/// the row stores the difference.
 const TIME: u8 = 2;
 /// The first byte, shifted right by this many bits, is the length of the value in bytes.
 const SIZE: u32 = 2;

@@ -127,8 +127,8 @@ mod tests {
         let n: Vec<u64> = bins.iter().map(|bin| bin.n).collect();
         assert_eq!(n, [1, 2, 0, 0, 0, 0, 0, 2]);
         assert_eq!(bins[0].upto_bytes, 1_000);
-        // Alone on the link, the request would take 1 ms plus two round trips of 10 ms. This time
-        // is half of the 42 ms that the request really took.
+        // Alone on the link, the request would take 1 ms plus two round trips of 10 ms. The time
+        // alone on the link is half of the 42 ms that the request really took.
         assert_eq!(bins[0].normalised.mean, Some(0.5));
         assert_eq!(bins[0].completion_s.mean, Some(0.042));
         assert_eq!(bins[1].completion_s.max, Some(0.046));

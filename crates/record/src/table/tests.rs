@@ -94,8 +94,8 @@ fn a_column_expands_by_what_snappy_can_do_at_most() {
     assert!(check(file, SERIES, ROWS).is_err());
 }
 
-/// The writer writes a file with many row groups from packed parts. It writes a file with few row
-/// groups from all rows. In both cases, the rows must be sorted by series.
+/// The writer writes a file with many row groups from packed parts. The writer writes a file with
+/// few row groups from all rows. In both cases, the rows must be sorted by series.
 #[test]
 fn rows_are_sorted_by_series_in_every_row_group() {
     let mut series = Series::default();

@@ -1,5 +1,5 @@
-//! Finds points of a sweep that describe the same run. Such sweep points are errors, because
-//! tailback would count their run twice.
+//! Finds points of a sweep that describe the same run. Sweep points that describe the same run are
+//! errors, because tailback would count the run twice.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

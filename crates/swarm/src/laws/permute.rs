@@ -113,15 +113,15 @@ const MANY: i64 = 16;
 const FASTEST: Rate = Rate(10_000_000_000);
 
 /// Number of random sets of start times and round-trip times (spreads) to try before a difference
-/// is reported. Events are unlikely to coincide in all spreads.
+/// is reported. Events are unlikely to coincide with all these sets of times.
 const SPREADS: u64 = 5;
 
 /// Largest delay that is added to each direction of a path, in ns. A link with jitter or slots
-/// releases packets of several flows at once. If all paths were equally long, the ACKs of these
-/// packets would arrive at the next link at the same time.
+/// releases packets of several flows at once. If all paths were equally long, the ACKs of packets
+/// from several flows would arrive at the next link at the same time.
 const MORE_WAY: u64 = 1000;
 
-/// Number of spreads in which hosts send without jitter. In these spreads, the departure times of
+/// Number of spreads in which hosts send without jitter. Without jitter, the departure times of
 /// ACK-clocked flows are sums of start times, round-trip times and the link's slots. Two flows may
 /// therefore send in the same nanosecond in every spread without jitter.
 const EXACT: u64 = 2;

@@ -13,8 +13,8 @@
 //!
 //! The invariant does not apply if a segment is retransmitted, or if an ACK is so late that a tail
 //! loss probe may be sent. The check does not compare accounts, because their time windows are
-//! constant. It also does not compare smoothed round-trip times, which are rounded to microseconds
-//! as in Linux.
+//! constant. The check also does not compare smoothed round-trip times, which are rounded to
+//! microseconds as in Linux.
 
 use std::collections::BTreeMap;
 

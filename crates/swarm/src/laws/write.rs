@@ -1,6 +1,6 @@
 //! Invariant: a scenario has the same runs in another notation. The check writes times, rates and
-//! sizes in other units. It changes tables between the inline form and the normal form, reorders
-//! keys, and replaces short forms with their full forms.
+//! sizes in other units. The check also changes tables between the inline form and the normal form,
+//! reorders keys, and replaces short forms with their full forms.
 //!
 //! The order of links, of flows and of the keys of a sweep stays the same, because runs depend on
 //! this order.

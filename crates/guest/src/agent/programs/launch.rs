@@ -20,9 +20,9 @@ const NAMESPACES: [(libc::c_int, &str); 4] = [
 ];
 
 /// Capabilities that servers need if they start as root: chown, dac_override, fowner, fsetid, kill,
-/// setgid, setuid, setpcap, net_bind_service, sys_chroot. busybox's `ping` also needs net_raw.
-/// net_raw is harmless, because no device accepts packets with a foreign source address (see
-/// [`tailback_guest::job::Gate`]).
+/// setgid, setuid, setpcap, net_bind_service, sys_chroot. The program `ping` of busybox also needs
+/// net_raw. The capability net_raw is harmless, because no device accepts packets with a foreign
+/// source address (see [`tailback_guest::job::Gate`]).
 const CAPABILITIES: [u32; 11] = [0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 18];
 
 /// Largest number of processes and threads per user.
@@ -30,8 +30,8 @@ const PROCESSES: u64 = 256;
 /// Largest number of open files per process.
 const OPEN_FILES: u64 = 4096;
 
-/// Largest number of processes in a namespace. This limit is needed because `PROCESSES` does not
-/// limit the processes of root.
+/// Largest number of processes in a namespace. The limit is needed in addition to `PROCESSES`,
+/// which does not limit the processes of root.
 const PIDS: &str = "512";
 
 /// Exit status if a program exists but cannot be run, as in a shell.

@@ -54,8 +54,8 @@ impl Pool {
         }
     }
 
-    /// Removes and returns the waiting request with the given number. If this request no longer
-    /// waits, because another connection serves it, uses the oldest waiting request instead.
+    /// Removes and returns the waiting request with the given number. If another connection already
+    /// serves the request with this number, uses the oldest waiting request instead.
     fn take(&mut self, number: u64) -> Option<Waiting> {
         let own = self.waiting.iter().position(|w| w.number == number);
         self.waiting.remove(own.unwrap_or(0))

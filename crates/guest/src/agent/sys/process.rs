@@ -28,7 +28,8 @@ const CANNOT_START: i32 = 125;
 
 extern "C" fn become_another(start: *mut libc::c_void) -> libc::c_int {
     // SAFETY: `Child::start` passes this data. The data exists until this process executes a
-    // program, because the parent waits for that. This code only makes system calls.
+    // program, because the parent waits until then without changing the data. The code in this
+    // block only makes system calls.
     unsafe {
         let start = &*start.cast::<Start<'_>>();
         for (target, fd) in (0..).zip(start.ends) {
@@ -71,9 +72,9 @@ impl Child {
         let flags =
             namespaces | libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
         let mut fd: RawFd = -1;
-        // SAFETY: the child has its own stack. Its data exists long enough, because the call
-        // returns only after the child has executed a program. The kernel writes the descriptor
-        // before the call returns.
+        // SAFETY: the child has its own stack. The child's data exists long enough, because the
+        // call returns only after the child has executed a program. The kernel writes the
+        // descriptor before the call returns.
         let pid = check(unsafe {
             libc::clone(
                 become_another,
@@ -310,7 +311,8 @@ pub fn keep_capabilities(kept: &[u32]) -> io::Result<()> {
     Ok(())
 }
 
-/// Executes a program. If this fails, returns the error. Otherwise never returns.
+/// Executes a program. If the execution fails, returns the error. If the execution succeeds, never
+/// returns.
 pub fn execute(path: &str, words: &[String], environment: &[String]) -> io::Error {
     let all = |texts: &[String]| -> io::Result<Vec<CString>> {
         texts.iter().map(|text| c_string(text)).collect()

@@ -1,6 +1,6 @@
 //! Collects the rows of a program's series, one per record interval. The agent reads captures some
-//! time after the packets were captured. It therefore assigns packets to intervals by their capture
-//! times, and writes the rows at the end of the run.
+//! time after the packets were captured. The agent therefore assigns packets to intervals by their
+//! capture times, and writes the rows at the end of the run.
 
 use tailback_guest::job::Program;
 use tailback_record::{ProgramSampler, ProgramState, Series};

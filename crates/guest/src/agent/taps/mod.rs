@@ -61,7 +61,7 @@ struct Entry {
     tuples: u64,
     bins: Bins,
     /// The TCP connection that has delivered more of the sender's bytes than any other connection,
-    /// and the number of these bytes.
+    /// and the number of bytes that this connection has delivered.
     busiest: Option<(u32, u64)>,
     diag: Option<Diag>,
 }

@@ -220,7 +220,8 @@ fn datagrams_of_both_families_are_counted_by_their_hosts() {
         assert_eq!((back.tuple, back.back), (of.tuple, true));
         taps.noted(1, back, 245 * MS, Noted::Passed(MS));
         let last = taps.pass(&data(0), 310 * MS, Some(330 * MS));
-        // This test adds the events link by link, but they must be applied in order of time.
+        // This test adds the events of one link after the other, but the events must be applied in
+        // order of time.
         taps.noted(0, last, 315 * MS, Noted::Passed(2 * MS));
         // The packet goes to a host that does not belong to a program.
         let other = ip(

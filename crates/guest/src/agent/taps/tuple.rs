@@ -146,8 +146,8 @@ pub struct Record {
     /// When the first packet with payload was sent, and when the last packet with payload arrived,
     /// in ns.
     pub payload: Option<(u64, u64)>,
-    /// When the first packet was sent, and when the last packet arrived, in ns. Packets without
-    /// payload count too.
+    /// When the first packet was sent, and when the last packet arrived, in ns. These times also
+    /// cover packets without payload.
     any: Option<(u64, u64)>,
     /// Payload that arrived at the receiver's host and at the sender's host, in bytes.
     delivered: [u64; 2],

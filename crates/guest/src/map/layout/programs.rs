@@ -226,8 +226,8 @@ impl Layout {
         }
     }
 
-    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP. Such
-    /// devices belong to hosts, to namespaces where routes separate, and to the far ends of links.
+    /// Adds filters to the devices in `gates` whose namespaces do not forward below IP. These
+    /// namespaces are hosts, namespaces where routes separate, and the far ends of links.
     pub(super) fn guard(&mut self) {
         for gate in &self.gates {
             let (namespace, name) = (gate.device.namespace, &gate.device.name);
@@ -265,8 +265,9 @@ impl Layout {
 
 /// Returns the tc filters of a device. The filters apply `action` to accepted packets and drop all
 /// other packets. The filters compare addresses, protocol and hardware address. A packet with a
-/// wrong hardware address must be dropped by these filters. The destination would also drop the
-/// packet, but the packet would already have used capacity of the links.
+/// wrong hardware address must be dropped by these filters. The destination would also drop a
+/// packet with a wrong hardware address, but the packet would already have used capacity of the
+/// links.
 pub(super) fn passes(gate: &Gate, action: &str) -> Vec<String> {
     let device = &gate.device.name;
     let [a, b, c, d, e, f] = HARDWARE_ADDRESS;
@@ -322,8 +323,8 @@ fn sysctls<'a>(ecn: bool, control: &'a str, kit: &Kits<'_>) -> Vec<(&'static str
         ("net/ipv4/tcp_ecn", if ecn { "1" } else { "2" }),
         ("net/ipv4/tcp_congestion_control", control),
         ("net/ipv4/tcp_no_metrics_save", "1"),
-        // These values are Linux's defaults for machines with much memory. tailback sets them
-        // because Linux's own values would depend on the guest's memory.
+        // These values are Linux's defaults for machines with much memory. tailback sets these
+        // values, because Linux's own values would depend on the guest's memory.
         ("net/ipv4/tcp_rmem", "4096 131072 6291456"),
         ("net/ipv4/tcp_wmem", "4096 16384 4194304"),
         ("net/ipv4/ping_group_range", "0 2147483647"),
