@@ -17,7 +17,7 @@
 //! | `timing.json` | wall time, CPU time and host, which differ when the same run is repeated; this file has its own seal |
 //!
 //! A folder is used only if [`crate::stored`] finds that the folder is unchanged since it was
-//! written. tailback never deletes a damaged folder. Instead, it moves the folder to
+//! written. tailback never deletes a damaged folder. Instead, tailback moves a damaged folder to
 //! `runs/.damaged` and repeats the run.
 
 use std::fs::{self, File};

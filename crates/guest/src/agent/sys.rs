@@ -394,7 +394,8 @@ impl Socket {
         some_unless_blocked(n)
     }
 
-    /// Waits until `bytes` bytes have arrived or the stream has ended, and discards them.
+    /// Waits until `bytes` bytes have arrived or the stream has ended, and discards the received
+    /// bytes.
     pub fn discard_all(&self, bytes: usize) -> io::Result<usize> {
         let flags = libc::MSG_TRUNC | libc::MSG_WAITALL;
         // SAFETY: with MSG_TRUNC, TCP does not write to the buffer (tcp(7)).

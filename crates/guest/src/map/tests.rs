@@ -363,7 +363,7 @@ fn a_policer_and_batches_of_acks_are_modules_of_tailbacks_own() {
     );
     let own = job.setup.iter().filter(|batch| batch.tool == Tool::Qdisc);
     let lines: Vec<_> = own.flat_map(|batch| &batch.lines).collect();
-    // A depth of 64,000 bytes lasts 25.6 ms at 20 Mbit/s.
+    // A token bucket of 64,000 bytes lasts 25.6 ms at 20 Mbit/s.
     let police = "police rate 20000000 depth 25600000 mark 0 only data active 0";
     let batch = "ack_batch packets 4 time 2000000 newest 0 active 1";
     let add = |words| format!("qdisc add dev out root handle f: {words}");

@@ -380,7 +380,8 @@ pub struct QueueAccount {
 #[derive(Clone, Debug, Default)]
 pub struct Held(Paged<u64>);
 
-/// log2 of the unit of time of [`Held`], in ns. In this unit, sums over weeks fit in 64 bits.
+/// log2 of the unit of time of [`Held`], in ns. With this unit of time, sums over weeks fit in 64
+/// bits.
 const HELD_SHIFT: u32 = 10;
 
 impl Held {

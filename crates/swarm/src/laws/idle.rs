@@ -17,8 +17,8 @@ pub(super) const LAW: Law = Law {
     check,
 };
 
-/// Possible names of the added link. In a sorted list of all names, one comes first and the other
-/// comes last.
+/// Possible names of the added link. In a sorted list of all names, one of these two names comes
+/// first, and the other comes last.
 const NAMES: [&str; 2] = ["0-idle", "z-idle"];
 
 fn check(scenario: &Table, seed: u64, limits: &Limits) -> Check {
