@@ -1,11 +1,12 @@
-"""Finds installed packages of studies. They add commands, experiments and lists (for `tailback
-list`) to the command line.
+"""Finds installed packages of studies. These packages add commands, experiments and lists (for
+`tailback list`) to the command line.
 
 Studies are Python code outside `tailback`, such as published experiments, sets of scenarios or a
 validation. A package of studies declares an entry point in the group `tailback.studies`. The entry
 point is a `Studies` object. `tailback` does not import `tailback_studies` by name, although both
-are installed together. Values in a `Studies` are texts `"module:attribute"`, called places. An
-attribute is imported when it is first used, so that a command loads only what it needs.
+are installed together. A `Studies` object refers to an object of a module by a string
+`"module:attribute"`. An attribute is imported when it is first used, so that a command loads only
+what it needs.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ class Studies:
     adds."""
 
     commands: Mapping[str, str] = field(default_factory=dict)
-    """Commands of `tailback`: places of `click.Command` objects."""
+    """Commands of `tailback`: `"module:attribute"` of each `click.Command` object."""
     lists: Mapping[str, str] = field(default_factory=dict)
-    """Lists of `tailback list`: places of functions that yield pairs of name and title."""
+    """Lists of `tailback list`: `"module:attribute"` of each function that yields pairs of name and
+    title."""
     experiments: Mapping[str, str] = field(default_factory=dict)
-    """Experiments of `tailback reproduce`: names of modules with a constant `EXPERIMENT`."""
+    """Experiments of `tailback reproduce`: the name of each module with a constant `EXPERIMENT`."""
     batteries: Mapping[str, str] = field(default_factory=dict)
-    """Sets of scenarios of `tailback compare`: places of functions that return a `Comparison`.
-    Their arguments are the name, the variants and a `RunOptions`, and the keywords `parts`,
-    `presets`, `quick` and `metrics`."""
+    """Sets of scenarios of `tailback compare`: `"module:attribute"` of each function that returns a
+    `Comparison`. The arguments of such a function are the name, the variants and a `RunOptions`,
+    and the keywords `parts`, `presets`, `quick` and `metrics`."""
 
 
 @functools.cache
@@ -83,12 +85,12 @@ def _merged(kind: Callable[[Studies], Mapping[str, str]]) -> dict[str, str]:
 
 
 def commands() -> dict[str, str]:
-    """Return the place of each command that studies add."""
+    """Return `"module:attribute"` of each command that studies add."""
     return _merged(lambda studies: studies.commands)
 
 
 def lists() -> dict[str, str]:
-    """Return the place of each list that studies add."""
+    """Return `"module:attribute"` of each list that studies add."""
     return _merged(lambda studies: studies.lists)
 
 
@@ -108,6 +110,6 @@ def listed(word: str) -> Iterator[tuple[str, str]]:
 
 
 def load(place: str) -> Any:
-    """Import and return the object that a text `"module:attribute"` names."""
+    """Import the module of a string `"module:attribute"`, and return the attribute."""
     module, _, attribute = place.partition(":")
     return getattr(import_module(module), attribute)

@@ -104,12 +104,13 @@ class _Sizes:
 
 
 TOGETHER = 4096
-"""How many runs to look up at a time."""
+"""Number of runs for which one request to the catalogue asks the size."""
 
 
 @contextmanager
 def _sizes(root: Path) -> Iterator[_Sizes]:
-    """Yield the sizes of run folders. At the end, keep them for later commands."""
+    """Yield the sizes of run folders. At the end of the `with` block, store the sizes for later
+    commands."""
     sizes = _Sizes(root)
     try:
         yield sizes
@@ -118,18 +119,20 @@ def _sizes(root: Path) -> Iterator[_Sizes]:
 
 
 RECENT = 8
-"""How many sweeps `namesakes` reads. This number is enough for the variants of a comparison."""
+"""Number of sweeps that `namesakes` reads. A comparison usually has fewer variants."""
 
 
 TOGETHER_S = 1.0
-"""Seconds within which a command writes the indexes of all its sweeps, before its first run."""
+"""A command writes the indexes of all its sweeps within this time (in seconds), before its first
+run."""
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
     """Return the ids of sweeps with the same title as this sweep that began at about the same time,
     such as the variants of `compare`.
 
-    The title alone is not enough: it may also be that of an earlier version of the same file.
+    Comparing only titles is not enough, because an earlier version of a file may have the same
+    title.
     """
     begun: dict[str, tuple[str, float]] = {}
     for file in layout.sweeps(root)[:RECENT]:
@@ -258,8 +261,9 @@ def remove(what: RemovalPlan) -> None:
         layout.refuse_link(path)
     if not paths:
         return
-    # At the end of the block, compiled code deletes the temporary folder with all run folders in
-    # it. If this process is killed earlier, a later process deletes the temporary folder.
+    # At the end of the `with` block, compiled code deletes the temporary folder with all run
+    # folders in it. If this process is killed earlier, a later process deletes the temporary
+    # folder.
     with folders.scratch(what.root) as scratch:
         for number, path in enumerate(paths):
             os.rename(path, scratch / str(number))
@@ -270,8 +274,8 @@ def remove(what: RemovalPlan) -> None:
 
 
 def differences(value: object, other: object) -> Iterator[tuple[str, Any, Any]]:
-    """Compare two JSON values. Yield each path at which they differ, with both values at this path.
-    A missing value is None.
+    """Compare two JSON values. Yield each path at which the values differ, with the value in each
+    of them. A value that is missing in one of them counts as None.
     """
     yield from _differences("", value, other)
 

@@ -1,10 +1,11 @@
 """Caches the fields of large indexes that commands read to list and delete sweeps.
 
-Reading the index of a sweep with 100,000 runs takes most of a second. `sweeps/.catalogue` has the
-title, engine and run ids of each large sweep, and the metadata of its index: device, inode, size,
-mtime and ctime. An entry is used only if the metadata of the index is unchanged. Programs cannot
-set the ctime, so the entries of a catalogue that was copied with its folder do not match. If the
-file is missing or damaged, commands only take longer.
+Reading the index of a sweep with 100,000 runs takes most of a second. For each large sweep, the
+catalogue `sweeps/.catalogue` contains the title, the engine and the run ids. It also contains
+metadata of the sweep's index: device, inode, size, mtime and ctime. An entry is used only if the
+metadata of the index is unchanged. Programs cannot set the ctime, so the entries of a catalogue
+that was copied with its folder do not match. If the catalogue is missing or damaged, commands take
+longer but still work.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ NAME = ".catalogue"
 MAGIC = b"tailback sweeps 1\n"
 
 LARGE = 1000
-"""Number of runs from which a sweep gets an entry."""
+"""Smallest number of runs with which a sweep gets an entry in the catalogue."""
 
 SETTLED_NS = 2_000_000_000
-"""Minimum age of an index with an entry, in ns. If two changes happen within this time, a file
-system may record the same time for both."""
+"""Smallest age (in ns) at which an index gets an entry in the catalogue. A file system may record
+the same time for two changes that happen within this time."""
 
 MAX_BYTES = 1 << 30
 """The largest size of the catalogue, in bytes."""
@@ -55,7 +56,7 @@ class IndexBrief:
     points: int
     """Number of sweep points."""
     runs: tuple[str, ...]
-    """The ids of all runs, each once."""
+    """The ids of all runs, without repetition."""
     without: tuple[str, ...]
     """The ids of runs in which a competitor sends nothing."""
 
@@ -82,7 +83,8 @@ class IndexBriefs:
         self._grown = False
 
     def of(self, file: Path) -> IndexBrief:
-        """Return the brief of an index. Raise `DamagedResults` if the index is damaged."""
+        """Return the fields of an index that commands read to list and delete sweeps. Raise
+        `DamagedResults` if the index is damaged."""
         layout.refuse_link(file.parent.parent, file.parent)
         # The state is read before the index, so a change while the index is read is noticed.
         try:
@@ -107,8 +109,8 @@ class IndexBriefs:
         return brief
 
     def save(self) -> None:
-        """Write the catalogue if it has new entries. Ignore failures, because the catalogue only
-        saves time."""
+        """Write the catalogue if it has new entries. Ignore errors, because commands work without
+        the catalogue."""
         if not self._grown:
             return
         with suppress(OSError), folders.scratch(self._path.parent) as scratch:
@@ -118,7 +120,8 @@ class IndexBriefs:
 
 @contextmanager
 def opened(root: Path) -> Iterator[IndexBriefs]:
-    """Yield the indexes of a folder of results. At the end, keep them for later commands."""
+    """Yield the indexes of a folder of results. At the end of the `with` block, store their fields
+    for later commands."""
     found = IndexBriefs(root)
     try:
         yield found

@@ -8,7 +8,7 @@ from typing import Any
 from tailback.registry import entry
 
 MAX_SENTENCES = 20
-"""The largest number of events that the sentences describe."""
+"""The largest number of events that the text describes one by one."""
 
 
 def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
@@ -16,8 +16,8 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
     scenario in the run's manifest."""
     links = canonical.get("links", [])
     owners = list(_owners(canonical))
-    # The options of queues and impairments before the event. They tell which options an event
-    # changes, because the event lists all options.
+    # The options of queues and impairments before the event. An event lists all options, so
+    # comparing it with these options shows which of them it changes.
     options: dict[tuple[int, int | None], dict[str, Any]] = {}
     for number, link in enumerate(links):
         options[number, None] = link.get("queue", {}).get("options", {})
@@ -33,15 +33,16 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def sentences(found: list[dict[str, Any]]) -> list[str]:
-    """Return sentences about the first events, and one with the number of later events."""
+    """Return a sentence about each of the first events, and a sentence with the number of further
+    events."""
     told = [event["sentence"] for event in found[:MAX_SENTENCES]]
     more = len(found) - len(told)
     return [*told, f"And {more} more event{'s' if more > 1 else ''}."] if more else told
 
 
 def _owners(canonical: dict[str, Any]) -> Iterator[str]:
-    """Yield the name of each flow, then of each source. Events refer to flows and sources by their
-    numbers in this order."""
+    """Yield the name of each flow, then of each source. An event refers to a flow or source by its
+    position in this order."""
     for kind in ("flows", "traffic"):
         for group in canonical.get(kind, []):
             count = group.get("count", 1)
@@ -75,7 +76,7 @@ def _part(
     else:
         algorithm = links[number]["impairments"][place]["kind"]
         what, kind = f"the impairment {algorithm}", "impairments"
-    # The registry has no entry for the queue of a plugin.
+    # The registry of queues does not contain queues of plugins.
     differing = list(_differing(new, old, entry(kind, algorithm).get("options", ())))
     return f"{what} of {name} gets {', '.join(differing)}" if differing else ""
 
@@ -93,7 +94,8 @@ def _differing(
             yield from _differing(value, before or {}, option["options"], f"{table}{key}.")
             continue
         if isinstance(before, dict) and isinstance(value, int):
-            # An event does not store the unit of such an option, because the unit cannot change.
+            # An event does not store the unit of this option, because an event cannot change the
+            # unit.
             value = dict.fromkeys(before, value)
         if before != value:
             yield f"{table}{key} = {_shown(value, option.get('type', ''))}"

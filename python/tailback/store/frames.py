@@ -37,7 +37,7 @@ def each(work: Callable[[A], B], items: Sequence[A]) -> list[B]:
     """Return `work(item)` for each item, in order. Many items are processed in parallel."""
     if len(items) < READERS:
         return [work(item) for item in items]
-    # This import is slow, and it is not needed for a few runs.
+    # Importing `concurrent.futures` is slow, and a few runs are read without it.
     from concurrent.futures import ThreadPoolExecutor
 
     size = min(IN_TURN, -(-len(items) // READERS))
@@ -53,7 +53,8 @@ def opened(paths: Sequence[Path]) -> list[StoredRun]:
 
 
 def series(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return samples and events of all runs. The column `run` is the position in `runs`."""
+    """Return samples and events of all runs. The column `run` contains the position of the run in
+    `runs`."""
     return _tables(runs, SERIES)
 
 
@@ -69,14 +70,15 @@ def each_series(runs: Sequence[StoredRun], quantity: str) -> Iterator[pl.DataFra
 
 
 def histograms(runs: Sequence[StoredRun]) -> pl.DataFrame:
-    """Return histogram buckets of all runs. The column `run` is the position in `runs`."""
+    """Return histogram buckets of all runs. The column `run` contains the position of the run in
+    `runs`."""
     return _tables(runs, HISTOGRAMS)
 
 
 def merged(runs: Sequence[StoredRun], quantity: str, *, link: str | None) -> pl.DataFrame:
     """Return a histogram summed over runs, with the columns lower, width, count.
 
-    If `link` is not given, use the histogram that belongs to no flow or link.
+    If `link` is None, use the histogram of the whole run instead of the histogram of a link.
     """
     import polars as pl
 
@@ -97,8 +99,8 @@ def each_merged(
 ) -> Iterator[pl.DataFrame]:
     """Yield the result of `merged` for each group of runs.
 
-    Groups are read together, because reading each group separately takes several times
-    as long.
+    Several groups are read together, because reading each group separately takes several times as
+    long.
     """
     import polars as pl
 
@@ -124,8 +126,8 @@ def each_merged(
 def _at_most(
     groups: Sequence[Sequence[StoredRun]], runs: int
 ) -> Iterator[Sequence[Sequence[StoredRun]]]:
-    """Split groups into parts. Each part has at most this number of runs, unless a single group has
-    more.
+    """Split groups into parts. Each part has at most `runs` runs, unless it consists of a single
+    larger group.
     """
     part: list[Sequence[StoredRun]] = []
     for group in groups:
@@ -157,7 +159,7 @@ def _rows(runs: Sequence[StoredRun], name: str) -> pl.DataFrame:
         files: list[IO[bytes]] = [io.BytesIO(one) for one in data]
         return pl.read_parquet(files)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        # Reading all files together failed. Read them one by one, so that the error names the
+        # Reading all files together failed. Read the files one by one, so that the error names the
         # unreadable file.
         return pl.concat([run.table(name) for run in runs])
 
@@ -196,8 +198,8 @@ def _columns(inside: Sequence[Field], prefix: str) -> Iterator[tuple[str, Any]]:
                     yield f"{path}.{word}", pl.Int64 if word == "n" else pl.Float64
             case "table":
                 yield from _columns(field.fields, f"{path}.")
-            # Leave out fields of other kinds, such as counts by cause, which only the JSON
-            # contains.
+            # Leave out fields of other kinds, such as counts by cause. Only the JSON output
+            # contains these fields.
             case _:
                 pass
 
@@ -208,7 +210,8 @@ def only(
     flow: str | None,
     link: str | None,
 ) -> pl.DataFrame:
-    """Select the rows of some quantities, of a flow or group of flows, and of a link."""
+    """Select the rows that have one of these quantities, this flow or group of flows, and this
+    link. None selects all."""
     import polars as pl
 
     if quantity is not None:

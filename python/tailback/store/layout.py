@@ -4,8 +4,8 @@ The engine writes runs (crates/record). This module writes the indexes of sweeps
 sweeps. A run folder is always complete, because the engine moves it into `runs/` in one step.
 
 The manifest of a run and the index of a sweep contain the run's or sweep's id. This id is trusted
-only if it equals the name of the folder. A folder of results contains no links, and its files name
-no paths.
+only if it equals the name of the folder. A folder of results contains no links, and its files do
+not contain paths.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ class PointRef:
     without: Mapping[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the sweep point as the index stores it. `without` is usually empty, and then left
-        out."""
+        """Return the sweep point as the index stores it. Leave out `without` if it is empty."""
         return {key: value for key, value in vars(self).items() if key != "without" or value}
 
 
@@ -81,7 +80,7 @@ def stored(root: Path, run_ids: Iterable[str]) -> Iterator[str]:
 
 
 LATEST = "latest"
-"""The word for the latest sweep or run. Users may write it instead of an id."""
+"""The word that users may write instead of an id to choose the latest sweep or run."""
 
 
 MOST_NAMED = 12
@@ -97,8 +96,8 @@ def named(point: PointRef) -> str:
 
 
 def latest_points(root: Path) -> list[PointRef]:
-    """Return the sweep points of the latest sweep, each run once. Return an empty list if no sweep
-    is stored."""
+    """Return the runs of the latest sweep with their sweep points, without repetition. Return an
+    empty list if no sweep is stored."""
     newest = next(iter(sweeps(root)), None)
     if newest is None:
         return []

@@ -31,8 +31,8 @@ def write(folder: Path, identity: str) -> None:
 
 
 def require_own(folder: Path) -> bool:
-    """Return whether the folder has an older report. Raise `InputError` if it contains anything but
-    a report.
+    """Return whether the folder has an older report. Raise `InputError` if the folder contains
+    anything but a report.
 
     Return False for an empty folder, which a rename can replace.
     """

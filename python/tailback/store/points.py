@@ -33,8 +33,8 @@ def point_key(point: Swept) -> Key:
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """Return the key that identifies a sweep point with these swept values.
 
-    The key includes the unit from the label, because the numbers in `params` have no unit. It thus
-    distinguishes 20000 packets, 20000 bytes and 20000 ns.
+    The key includes the unit from the label, because the numbers in `params` have no unit. With its
+    unit, a key distinguishes 20000 packets, 20000 bytes and 20000 ns.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())
@@ -42,7 +42,8 @@ def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
 
 
 def count(points: Iterable[Swept]) -> int:
-    """Return the number of sweep points. Seeds of one sweep point count once."""
+    """Return the number of sweep points. Runs of one sweep point with different seeds count
+    once."""
     return len({point_key(point) for point in points})
 
 

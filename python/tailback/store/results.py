@@ -53,15 +53,16 @@ class Run:
     #: Id of the run with the standard backoff (`beta_ecn` = `beta`), relative to which gains are
     #: computed.
     baseline: str | None = field(default=None, kw_only=True)
-    #: The sweep's runs by id. A run takes its baseline run from them, so each baseline run is read
-    #: only once.
+    #: The sweep's runs by id. A run looks up its baseline run here, so that each baseline run is
+    #: read only once.
     beside: Mapping[str, Run] = field(default_factory=dict, kw_only=True, repr=False, compare=False)
-    #: Ids of the runs without a competitor, by the competitor's name. Harm is computed from them.
+    #: Ids of the runs without a competitor, by the competitor's name. Computing harm needs these
+    #: runs.
     without: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def stored(self) -> StoredRun:
-        """The run's folder. Reading from it raises `DamagedResults` if a file is damaged."""
+        """The run's folder. Reading a damaged file of the folder raises `DamagedResults`."""
         return StoredRun(self.path)
 
     @cached_property
@@ -69,7 +70,7 @@ class Run:
         """The run's summary, as `--json` prints it."""
         summary = self.stored.summary
         self._check_seed(summary)
-        # Without the baseline run, there are no gains.
+        # Gains can be computed only if the baseline run is stored.
         if self.baseline is not None and (other := self._other(self.baseline)) is not None:
             gain.add(summary, other.summary)
         for competitor, run_id in self.without.items():
@@ -85,7 +86,7 @@ class Run:
 
     @cached_property
     def brief(self) -> tuple[dict[str, Any], int]:
-        """Return a summary with at most `FEW_FLOWS` flows, which may leave out gains.
+        """Return a summary with at most `FEW_FLOWS` flows. The summary may lack gains.
 
         Also return the number of omitted flows.
         """
@@ -207,7 +208,7 @@ class Results:
                 # faster.
                 vars(run)["stored"] = stored
         except DamagedResults:
-            # Ignore the first damaged run, because the loop below finds all of them.
+            # Ignore this damaged run, because the loop below finds all damaged runs.
             pass
         for run in self.points:
             try:

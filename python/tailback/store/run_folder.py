@@ -51,8 +51,8 @@ class StoredRun:
     @property
     def follows(self) -> Mapping[str, str]:
         """The documents that the run's algorithms follow, by algorithm."""
-        # The compiled code has already checked that this entry has only texts. See `_rows` for why
-        # the manifest is parsed without further checks.
+        # The compiled code has already checked that this entry contains only strings. See `_rows`
+        # for why the manifest is parsed without further checks.
         try:
             found: Mapping[str, str] = json.loads(self._folder.manifest)["follows"]
         except ValueError:
@@ -131,7 +131,8 @@ class StoredRun:
         return value
 
     def read(self, name: str) -> bytes:
-        """Return the content of a file. Raise an error if it has changed."""
+        """Return the content of a file. Raise an error if the file has changed since it was
+        written."""
         return self._folder.read(name)
 
     def rows(self, name: str) -> int:
@@ -140,9 +141,9 @@ class StoredRun:
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        # The compiled code has already checked the manifest, and that each table has a number of
-        # rows. Parsing the manifest without further checks takes half the time, which matters in a
-        # report of thousands of runs.
+        # The compiled code has already checked the manifest, including that it states the number of
+        # rows of each table. Parsing the manifest without further checks takes half the time, which
+        # matters in a report of thousands of runs.
         files = json.loads(self._folder.manifest)["files"]
         return {name: entry["rows"] for name, entry in files.items() if "rows" in entry}
 

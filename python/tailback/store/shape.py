@@ -105,8 +105,8 @@ class Absent:
 def fault(value: Any, shape: Shape, at: str = "") -> str | None:
     """Return where a value does not match its schema, such as `flows[0].name`, or None if it
     matches."""
-    # Almost all values match. Testing for a match is faster than keeping track of the place of each
-    # value.
+    # Almost all values match. First test only whether the value matches, because this test is
+    # faster than one that finds the path of the mismatch.
     if not at and _test_of(shape)(value):
         return None
     if isinstance(shape, Mapping):
@@ -185,7 +185,7 @@ def _compiled(shape: Shape) -> Callable[[Any], bool]:
 
 def described(shape: Shape) -> Any:
     """Convert a schema to JSON for `_native.Shape`. Simple schemas become words such as "text".
-    Other schemas become tables whose single key names the kind of schema.
+    Any other schema becomes a table with a single key, which names the kind of schema.
     """
     if isinstance(shape, Mapping):
         keys = (

@@ -36,7 +36,7 @@ class Verified:
     folder: Path
     counts: dict[str, Count] = field(default_factory=lambda: {kind: Count() for kind in KINDS})
     damages: list[str] = field(default_factory=list)
-    """For each damage, a sentence with the path."""
+    """For each damaged run, sweep or report, a sentence with its path."""
     set_aside: int = 0
     """Number of damaged runs that were moved to runs/.damaged earlier."""
 

@@ -101,7 +101,7 @@ def _tuned(plan: SearchPlan, options: RunOptions) -> Tuned:
 
     def measured(candidates: Sequence[Values], start: int, total: int) -> list[MeasuredCandidate]:
         # Run the unchanged scenario together with the first batch, because the report compares the
-        # front with it.
+        # front with the unchanged scenario.
         batches = [candidates] if base else [candidates, []]
         last = min(start + len(candidates), total)
         with bars.within(f"candidates {start + 1} to {last} of {total}"):

@@ -23,13 +23,13 @@ class SearchRequest:
     subject_to: Sequence[str]
     """Bounds such as `jain>=0.9`."""
     over: Mapping[str, object]
-    """Values of the points at which every candidate runs, by path."""
+    """Values of the sweep points at which every candidate runs, by path."""
     runs: int
     """Number of runs of the whole search."""
     unseen: int
     """Number of seeds for the final check, which the search does not use."""
     across: str
-    """How a candidate's points are pooled: `mean` or `worst`."""
+    """How to combine a candidate's results at all sweep points: `mean` or `worst`."""
     sampler: str
     seed: int
     """Seed of the sampler."""

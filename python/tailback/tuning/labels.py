@@ -9,7 +9,7 @@ SIZE = 11
 """Font size, in pixels."""
 
 _DIGIT = 6.5
-"""The width of a digit of this size, in pixels."""
+"""The width of a digit in a font of `SIZE` pixels, in pixels."""
 
 _DOT = 4.5
 """Half of the width of a point, in pixels."""

@@ -20,9 +20,9 @@ class MeasuredCandidate:
     """The measured numbers of a candidate, by the text of each goal and condition."""
 
     by_seed: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """For each quantity, a number for each seed, pooled over all points."""
+    """For each quantity, a number for each seed, combined over all sweep points."""
     fault: str = ""
-    """Why the candidate has no result. Empty if it has a result."""
+    """Why the candidate has no result, or an empty string if the candidate has a result."""
     run_ids: Sequence[str] = ()
 
     def value(self, quantity: str) -> float:
@@ -48,7 +48,8 @@ def measure(
         except ScenarioError as error:
             if not batch:
                 raise
-            # At least one candidate is invalid. Load each candidate alone to find out which.
+            # At least one candidate is invalid. Load each candidate alone to find the invalid
+            # candidates.
             for i, candidate in enumerate(batch):
                 try:
                     loaded.append((at, [i], plan.load([candidate], seed, seeds)))

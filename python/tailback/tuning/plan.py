@@ -25,7 +25,7 @@ from tailback.tuning.goals import Bound, Goal
 from tailback.tuning.ranges import Vary, Word
 
 SEEDS = 3
-"""Seeds of each point in the search if neither the file nor the caller sets a number."""
+"""Number of seeds of each candidate in the search, unless the file or the caller sets a number."""
 
 SAMPLERS = {
     "tpe": "tree-structured Parzen estimator: learns from earlier candidates",
@@ -52,7 +52,7 @@ class SearchPlan:
     goals: tuple[Goal, ...]
     bounds: tuple[Bound, ...]
     sweep: Mapping[str, Any]
-    """Values of the points at which every candidate runs, by path."""
+    """Values of the sweep points at which every candidate runs, by path."""
     across: Across
     candidates: int
     runs: int
@@ -311,7 +311,7 @@ def outer_first(paths: Iterable[str]) -> list[str]:
 
 def bare(diagnostic: _native.Diagnostic) -> str:
     """Return an error as text. If the error is in the sweep that the search adds, leave out its
-    place, because the user did not write this sweep."""
+    line and column, because the user did not write this sweep."""
     return diagnostic.text if _is_of_search(diagnostic) else str(diagnostic)
 
 

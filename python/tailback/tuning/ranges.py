@@ -31,7 +31,7 @@ Word = str | int | float | bool
 """A value as written in a scenario."""
 
 Bases = Callable[[str, Sequence[Word]], list[float | str]]
-"""A function that converts values of a path to base units with the reader of scenarios."""
+"""A function that converts values of a path to base units with the scenario parser."""
 
 
 def literal(text: str) -> Word:
@@ -127,8 +127,8 @@ class Range:
 
 
 def _is_whole(path: str, low: float, high: float, unit: str, bases: Bases) -> bool:
-    """Return whether a path accepts only whole numbers, such as a number of packets. The ends
-    `0..1` do not show this, so try a fraction.
+    """Return whether a path accepts only whole numbers, such as a number of packets. The ends of a
+    range, such as `0..1`, do not show whether fractions are allowed, so try a fraction.
     """
     if not low.is_integer() or not high.is_integer():
         return False

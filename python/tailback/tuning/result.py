@@ -23,12 +23,12 @@ number of points is chosen evenly, including both ends.
 """
 
 CERTAIN = 0.05
-"""A difference that is the same for each seed is certain if the p value of the sign test is below
-this level."""
+"""A difference that is the same for each seed counts as significant if the p value of the sign test
+is below this level."""
 
 FEWEST = math.floor(1 - math.log2(CERTAIN)) + 1
-"""The smallest number of seeds with which a difference that is the same for each seed is certain.
-The p value of the sign test is 2^(1 - n)."""
+"""The smallest number of seeds with which a difference that is the same for each seed is
+significant. With n seeds, the p value of the sign test is 2^(1 - n)."""
 
 Answer = Literal["better", "worse", "same", "open"]
 

@@ -44,8 +44,8 @@ class Tried:
 
 
 def search(plan: SearchPlan, measure: Measure, journal: Path) -> list[Tried]:
-    """Try as many candidates as the plan sets. `journal` is the file in which Optuna's study is
-    stored."""
+    """Run and measure the number of candidates that the plan sets. `journal` is the file in which
+    Optuna's study is stored."""
     with _quiet():
         return _search(plan, measure, journal)
 

@@ -1,5 +1,5 @@
-"""Sets of scenarios. To compare versions of an algorithm, run a set with each version. Each set is
-a package.
+"""Sets of scenarios. To compare versions of an algorithm, run a set of scenarios with each version.
+Each set of scenarios is a package.
 
 To add a set of scenarios, write a package that defines `BATTERY`, and add a line to
 `tailback_studies.BATTERIES`.
@@ -47,7 +47,7 @@ class Preset:
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
     """The values that the preset sets, by path. A path is ignored if the scenario file does not
-    have its flow."""
+    contain the flow in the path."""
     only: Sequence[str] = ()
     """Names of the parts to which the preset applies. If empty, it applies to all parts."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)

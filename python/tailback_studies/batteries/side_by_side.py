@@ -2,8 +2,8 @@
 discovery rate is controlled over all differences together. The number of seeds is fixed, or follows
 a rule (`SeedRule`). With a rule, every sweep point first runs with a few seeds. Then the thresholds
 of the set of scenarios are tested, as `compare --fail-if` tests them. A sweep point gets no more
-seeds as soon as all of its differences are decided. All other sweep points continue. The rule
-depends only on results, so the number of jobs does not affect which runs are made.
+seeds as soon as all of its differences are decided. The rule adds seeds to all other sweep points.
+The rule depends only on results, so the number of jobs does not affect which runs are made.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class BatteryComparison(Comparison):
     presets: Sequence[Preset] = field(kw_only=True)
     quick: bool = field(kw_only=True)
     places: Mapping[tuple[str, str], BatteryPlace] = field(kw_only=True)
-    """The place of each sweep point, by part and case."""
+    """The part, file and swept values of each sweep point, by part and case."""
     rule: SeedRule | None = field(default=None, kw_only=True)
     """The rule for the number of seeds. None if every sweep point has the same number of seeds."""
 
@@ -92,7 +92,7 @@ class BatteryComparison(Comparison):
         return self.places[str(named["part"]), str(named["case"])]
 
     def report(self, folder: Path | str | None = None) -> Path:
-        """Write the report as page and PDF. Return the path of its page."""
+        """Write the report as an HTML page and as a PDF. Return the path of the page."""
         from tailback.report import write
 
         target = Path(folder) if folder is not None else self.folder
@@ -145,7 +145,7 @@ def run_battery(
     looks = [every] if rule is None else list(rule.looks)
     ran = _Ran(battery, variants)
     steps: Steps | None = None
-    # A decided sweep point stays decided, even if a later test of all points would not decide it.
+    # If all differences at a sweep point are decided, later tests do not reopen it.
     left: Collection[tuple[str, str]] | None = None
     for seeds in looks:
         ran.run(

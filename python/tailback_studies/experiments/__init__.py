@@ -1,4 +1,4 @@
-"""Published experiments. Each experiment is a package.
+"""Published experiments. Each published experiment is a Python package.
 
 To add an experiment, write a package whose module has a constant `EXPERIMENT`, and add a line to
 `tailback_studies.STUDIES`. Experiments in other Python packages are found through the entry points

@@ -113,7 +113,7 @@ class _Reader:
 
 
 def keys(text: str) -> dict[Path, KeyPlace]:
-    """Return where each key of a valid TOML text is."""
+    """Return the line and column of each key of a valid TOML text."""
     reader = _Reader(text)
     # Errors at keys that were not found are reported at the beginning of the file.
     with suppress(_Unexpected, RecursionError):

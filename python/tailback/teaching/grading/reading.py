@@ -51,7 +51,7 @@ class PlacedDocument:
 
 
 def read(path: Path) -> PlacedDocument:
-    """Read a file. Raises `Misread` if it is not valid TOML."""
+    """Read a file. Raises `Misread` if the file is not valid TOML."""
     file = str(path)
     try:
         text = foreign.read(path, limit=MAX_BYTES).decode()

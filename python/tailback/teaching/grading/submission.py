@@ -82,7 +82,7 @@ def _values(
 ) -> tuple[dict[str, tuple[Path_, str]], list[Located]]:
     """Return the path and the value of each key of the scenario that the file sets, and all errors.
 
-    The path is that in the submitted file. The value is TOML text.
+    This path is the key's path in the submitted file. The value is TOML text.
     """
     found: dict[str, tuple[Path_, str]] = {}
     problems: list[Located] = []
@@ -108,7 +108,7 @@ def _values(
 
 
 def _use(task: Task, key: str = "") -> str:
-    """Return advice that names the keys to use instead."""
+    """Return advice for an error message: the keys that a submission may set."""
     near = names.nearest(key, task.opens)
     if near is None or len(task.opens) == 1:
         return f"use {'one of ' if len(task.opens) > 1 else ''}{', '.join(task.opens)}"
@@ -125,8 +125,8 @@ def _leaves(
 ) -> Iterator[tuple[Path_, Any]]:
     """Yield the submitted values with their paths.
 
-    A table is one value, unless it adds to a table of the task's scenario (`own`): then its keys
-    are yielded one by one.
+    If a submitted table extends a table of the task's scenario (`own`), yield its keys one by one.
+    Otherwise yield the table as one value.
     """
     for key, value in table.items():
         inner = (*path, key)

@@ -40,7 +40,7 @@ class Task:
     opens: Sequence[str]
     """Paths of the scenario's keys that a submission may set."""
     seeds: int | None
-    """Number of seeds of every submission. None means the scenario's number."""
+    """Number of seeds of every submission. None means the number of seeds in the scenario."""
     max_cpu_s: float | None
     """The limit for the total CPU time of all runs of a submission, in seconds. None means the
     limit that `TIMES` defines."""

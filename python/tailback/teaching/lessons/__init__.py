@@ -24,7 +24,7 @@ NAMES = (
     "bbr-phases",
     "rtt-unfairness",
 )
-"""The lessons. Each builds on the lessons before it."""
+"""The lessons. Each lesson builds on the lessons before it."""
 
 
 def title(name: str) -> str:
@@ -34,8 +34,8 @@ def title(name: str) -> str:
 
 
 def command_of(name: str) -> str | None:
-    """Return the command that writes the lesson or the example with this name. Return None if
-    neither of them has this name."""
+    """Return the command that writes the lesson or the example with this name. Return None if no
+    lesson and no example has this name."""
     return f"tailback new --lesson {name}" if name in NAMES else examples.command_of(name)
 
 

@@ -1,1 +1,1 @@
-"""Commands that studies add. Each command has a module."""
+"""Commands that studies add. Each command has its own module."""

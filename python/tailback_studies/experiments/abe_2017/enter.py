@@ -69,8 +69,9 @@ def plan(*, quick: bool, seeds: int | None) -> list[tuple[tuple[str, str], Job]]
 
 def time_to_share(run: Run, samples: pl.DataFrame | None = None) -> tuple[float, bool]:
     """Return how many seconds after the start of the second flow Jain's index reaches the goal, and
-    whether it ever reaches the goal. The index is computed from the bytes delivered since that
-    start. `samples` contains the delivered bytes of both flows, if they were already read.
+    whether it ever reaches the goal. Compute Jain's index from the bytes that were delivered since
+    the second flow started. `samples` contains the delivered bytes of both flows, if they were
+    already read.
     """
     first, second = (flow["name"] for flow in run.summary["flows"])
     if samples is None:

@@ -95,7 +95,7 @@ def kernel_only(parts: tuple[str, ...], asked: bool, name: str) -> tuple[str, ..
 
 
 def scenario(name: str) -> dict[str, Any]:
-    """Read a scenario file of the experiment. The caller may modify it."""
+    """Read a scenario file of the experiment. Return a copy, which the caller may modify."""
     return sources.scenario(__package__, name)
 
 

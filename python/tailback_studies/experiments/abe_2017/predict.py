@@ -29,8 +29,8 @@ def aimd_utilisation(beta: float, x: float) -> float:
         return 1.0
     if x <= 1:
         return x * (1 + beta) / 2
-    # A window of at most one BDP fills no queue, so a round trip takes the base RTT. With a larger
-    # window x, the queue lengthens it to x times the base RTT.
+    # A window of at most one BDP fills no queue, so a round trip takes the base RTT. If the window
+    # is x BDP with x > 1, the queue lengthens the round trip to x times the base RTT.
     above = (x * x - 1) / 2
     return ((1 - low * low) / 2 + above) / ((1 - low) + above)
 
@@ -145,7 +145,7 @@ def cubic_ratio(beta: float, standard: float = 0.7) -> float:
 def random_constant(beta: float) -> float:
     """Return W sqrt(p) for AIMD, if each segment is marked independently with probability p (Dumas,
     Guillemin and Robert 2002). The value is sqrt(2/pi) prod (1 - beta^2n) / (1 - beta^(2n-1)). For
-    a beta of one half, it is 1.3098.
+    beta = 1/2, this value is 1.3098.
     """
     out = math.sqrt(2 / math.pi)
     for n in range(1, 2000):

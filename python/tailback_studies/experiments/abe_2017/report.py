@@ -1,4 +1,4 @@
-"""Makes the report. It shows the expectations first, then a section for each experiment."""
+"""Makes the report. The report shows the expectations first, then a section for each experiment."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def _steps(cc: str, queue: str, rtt_ms: float, beta: float, runs: Sequence[Run])
 
 def steps_down(levels: Sequence[tuple[float, float]], held: float) -> int:
     """Return the number of reductions until ssthresh is at most `held`, the window that fits. If
-    this never happens, return the number of all reductions."""
+    ssthresh stays above `held`, return the number of all reductions."""
     for i, (_, after) in enumerate(levels):
         if after <= held:
             return i + 1

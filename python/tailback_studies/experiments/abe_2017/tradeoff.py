@@ -14,8 +14,8 @@ from tailback_studies.experiments.abe_2017 import enter, layout
 
 RTT_MS = 80.0
 SEEDS = 3
-# Number of seeds for runs in which a flow starts later. These runs need more seeds than other
-# runs, because their times vary most.
+# Number of seeds for runs in which a flow starts later. These runs need more seeds than other runs,
+# because the time until the late flow gets its share varies most.
 ENTER_SEEDS = 6
 QUEUES = ("pie", "codel", "fq_codel", "cake", "dualpi2")
 QUICK_QUEUES = ("pie", "fq_codel")

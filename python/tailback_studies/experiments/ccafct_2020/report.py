@@ -1,5 +1,5 @@
-"""Makes the report and the documentation page. They show errors by group of values, every published
-row, and the set-up."""
+"""Makes the report and the documentation page. The report and the page show errors by group of
+values, every published row, and the set-up."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
     """Return two tables of the rows with a published value.
 
     The first table shows the geometric means without a competitor. The second table shows the harm
-    to these means, with its interval. A report on runs of the simulator also shows the results on
-    Linux.
+    that competitors cause to these means, and the interval of the harm. A report on runs of the
+    simulator also shows the results on Linux.
     """
     linux = {} if run_facts.engine.startswith("kernel") else on_linux()
     times: list[list[Value]] = []

@@ -90,7 +90,7 @@ class DctcpInternet2014(Reproduction):
 
 def _seeds(every: int, batch: DctcpBatch, request: Request) -> int:
     """Return the number of seeds of a batch. A batch may limit this number. For the documentation
-    page, ignore the limit unless it is one seed.
+    page, ignore the batch's limit unless it is one seed.
     """
     most = batch.most_seeds or every
     return every if request.page and most > 1 else min(every, most)

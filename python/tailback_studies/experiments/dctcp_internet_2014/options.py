@@ -105,9 +105,9 @@ DECLARED: tuple[tuple[str, str, Basis, str], ...] = (
     ("fraction F of one ACK", "0 or 1", "default", "the paper updates alpha on every ACK"),
 )
 
-# Combinations of the open settings, called readings. Each reading is compared with all of Table I
-# and with formula (3). Figures use the first reading. A quick run includes the readings marked
-# `True`.
+# Combinations of values for the settings that the paper leaves open ("readings" of the paper). Each
+# combination is compared with all of Table I and with formula (3). Figures use the first
+# combination. A quick run includes the combinations marked `True`.
 READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("taken", "the reading of this report", {}, True),
     (
@@ -162,13 +162,13 @@ READINGS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
     ("idle-hold", "average held over idle times", {f"{_QUEUE}.idle": "hold"}, False),
 )
 
-# Readings that differ in RED's idle clock. This clock determines how fast the average queue falls
-# while the queue is empty. The fastest clock comes first. The values of Table I with two Reno
-# flows decide which clock is used.
+# Combinations of settings that differ only in RED's idle clock. This clock determines how fast the
+# average queue falls while the queue is empty. The fastest clock comes first. The values of Table I
+# with two Reno flows decide which clock is used.
 CLOCKS = ("taken", "idle-100", "idle-500", "avpkt", "idle-1500", "idle-hold")
 
-# Alternative values of single settings in the chosen reading. Each alternative is tried with two
-# rows of Table I and with one slope.
+# Alternative values of single settings in the chosen combination. Each alternative is tried with
+# two rows of Table I and with one slope.
 OPTIONS: tuple[Option, ...] = (
     Option("uniformised", "RED gaps uniformised as in Linux", _LINUX_RED),
     Option("wait", "RED gaps as ns-2's wait", _WAIT),

@@ -68,7 +68,7 @@ def judges(cells: Sequence[TableCell]) -> list[Judge]:
 
 
 def page(whole: Report, facts_by_part: Mapping[str, Facts]) -> Page:
-    """Return the page. Criteria come first, then the tables of the report."""
+    """Return the page. The page shows the criteria first, then the tables of the report."""
     missed = [c for c in whole.cells if c.status == "miss"]
     result: list[Block] = [goals_table(judges(whole.cells), Facts()), Text(CHOSEN)]
     if missed:

@@ -182,7 +182,7 @@ _LONG = {"duration": "210s", "warmup": "10s"}
 
 
 def _reading() -> dict[str, dict[str, Any]]:
-    """Return the scenarios with which readings are compared.
+    """Return the scenarios that every combination of the open settings runs.
 
     The scenarios are rows of Table I with thresholds near equal rates, two Reno flows,
     and formula (3).
@@ -236,8 +236,8 @@ def near_equal_share(document: dict[str, Any], m: float, most: int) -> dict[str,
 
 
 def _ablation_bases(*, quick: bool) -> dict[str, dict[str, Any]]:
-    """Return the scenarios of the ablation, by row of its table. Two of them are rows of Table I
-    near equal rates, and one is a slope with Min_Thresh_DCTCP = BDP/2."""
+    """Return the scenarios of the ablation, by row of its table. Two of these scenarios are rows of
+    Table I near equal rates, and one has a slope with Min_Thresh_DCTCP = BDP/2."""
     small = scenario("fig5-m0.125")
     large = scenario("fig5-m1")
     small["sweep"]["zip"] = [steps(range(3, 10, 2) if quick else range(3, 10))]

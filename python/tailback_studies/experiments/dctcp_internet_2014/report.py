@@ -1,4 +1,5 @@
-"""Makes the report. It shows the result, a section for each part, claims and the set-up."""
+"""Makes the report. The report shows the result, a section for each part, the paper's claims and
+the set-up."""
 
 from __future__ import annotations
 

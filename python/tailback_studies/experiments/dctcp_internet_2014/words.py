@@ -63,7 +63,7 @@ def rate(value: Any) -> float:
 def sixteenths(value: Any) -> float:
     """Round a threshold in BDP to a multiple of 1/16.
 
-    The scenario has such multiples, rounded to bytes.
+    The thresholds in the scenario are multiples of 1/16 BDP, rounded to bytes.
     """
     return round(pts.bdp_size(value) * 16) / 16
 
@@ -74,7 +74,7 @@ def nearest(grid: Sequence[float], want: float) -> float:
 
 
 def interpolate(xs: Sequence[float], ys: Sequence[float], x: float) -> float | None:
-    """Interpolate linearly between points. Return None if x is outside their range."""
+    """Interpolate linearly between points. Return None if x is outside the range of the points."""
     for (a, b), (u, v) in zip(
         zip(xs, ys, strict=True), zip(xs[1:], ys[1:], strict=True), strict=False
     ):

@@ -27,8 +27,8 @@ GROUPS: Mapping[str, tuple[Run, ...]] = {
     **{kind: tuple(run for run in RUNS if run.archive.kind == kind) for kind in (MIXED, OVERLOAD)},
     **{a.part: tuple(run for run in RUNS if run.archive == a) for a in ARCHIVES},
 }
-# A part of the experiment without a published result file. It varies details that the publication
-# does not state, one at a time.
+# A part of the experiment without a published result file. This part varies details that the
+# publication does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*GROUPS, READINGS)
 # Number of seeds of each run. `--quick` uses one seed.

@@ -32,14 +32,14 @@ class Law:
 
     @property
     def ratio(self) -> float:
-        """The ratio of p_C to (p_L / 2)². It is 1 if the law holds and the probability does not
-        vary."""
+        """The ratio of p_C to (p_L / 2)². The ratio is 1 if the law holds and the probability p
+        does not vary."""
         return self.p_c / (self.p_l / 2) ** 2
 
     @property
     def judged(self) -> float:
-        """The ratio of p_C to the mean of p squared. It is 1 if the law holds, even if p varies. In
-        overload, or if p was not sampled, `judged` equals `ratio`."""
+        """The ratio of p_C to the mean of p squared. This ratio is 1 if the law holds, even if p
+        varies. In overload, or if p was not sampled, `judged` equals `ratio`."""
         if self.run.archive.kind == OVERLOAD or not self.square:
             return self.ratio
         return self.p_c / self.square

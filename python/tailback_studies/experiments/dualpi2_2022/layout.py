@@ -89,8 +89,8 @@ ARCHIVES: tuple[Archive, ...] = (
     _overload("prdualpi2", ("prague", "reno")),
 )
 
-# Round-trip times (in ms) of the flow with ECN and of the flow without ECN. 0 means
-# that there is no such flow.
+# Round-trip times (in ms) of the flow with ECN and of the flow without ECN. An RTT of 0 means that
+# the run does not have this flow.
 RTTS_ECN = (5, 100)
 RTTS_NONECN = (0, 5, 10, 20, 50, 100)
 # UDP payload rates (in Mbit/s) in overload runs, and the number of TCP flows in each class (`s5`
@@ -116,7 +116,7 @@ class Run:
     and one for its UDP flow."""
 
     archive: Archive
-    # Round-trip times in ms. 0 means that there is no such flow.
+    # Round-trip times in ms. An RTT of 0 means that the run does not have this flow.
     rtt_ecn: int
     rtt_nonecn: int
     # Number of TCP flows in each class.

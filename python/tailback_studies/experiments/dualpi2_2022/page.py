@@ -1,5 +1,5 @@
-"""Makes the page of the experiment. It shows goals, misses, corrections, open questions and
-readings."""
+"""Makes the page of the experiment. The page shows goals, misses, corrections, open questions, and
+runs with alternative settings."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ from tailback_studies.reproduction.sources import scenario, set_value
 # Length of the measured time (in seconds) in a full run and in a quick run.
 SECONDS = 250.0
 QUICK_SECONDS = 50.0
-# Time from the start of the flows to the start of the published measurement, in seconds. At 100
-# ms, every published sample of a Prague flow without competitors shows a full link. The flow grows
-# by one segment per RTT, so it needs 33 s to fill the link.
+# Time from the start of the flows to the start of the published measurement, in seconds. At an RTT
+# of 100 ms, every published sample of a Prague flow without competitors shows a full link. The
+# flow's window grows by one segment per RTT, so the flow needs 33 s to fill the link.
 BEFORE = 40.0
 # Bytes of frame and payload of iperf's UDP packets.
 UDP_FRAME, UDP_PAYLOAD = 1512, 1470
@@ -46,8 +46,8 @@ QUEUES: Mapping[str, Mapping[str, Any]] = {
         "ecn": True,
     },
 }
-# Queues with which unpatched Linux can run the experiments. DualPI2 is not among them, because its
-# L class needs Prague.
+# Queues with which unpatched Linux can run the experiments. DualPI2 is not in this list, because
+# its L class needs Prague.
 STOCK = ("pie", "fq_codel")
 
 _PERCENT = 100.0
@@ -218,8 +218,8 @@ def entries(
                 value = estimate(samples)
                 key = (run.archive.name, case.name, column)
                 cell = TableCell.of("/".join(key), column, unit(column), known.get(key), value)
-                # Rows without published values in this package are held out. They were
-                # not used to choose the set-up.
+                # Rows without published values in this package are held out. Held-out rows were not
+                # used to choose the set-up.
                 cell = replace(cell, blind=key not in known)
                 kept = tuple(result for result in samples if result is not None)
                 out.append(DualPi2Entry(case, column, cell=cell, values=kept))
@@ -265,8 +265,8 @@ def _of_class(
 ) -> dict[str, Mapping[str, float | None]]:
     """Return the statistics of a traffic class, by quantity, in the publication's units."""
     samples = entry["samples"]
-    # A window is rate times RTT. For all samples, compute the RTT from the run's mean queue delay,
-    # and not from the queue delay of each second.
+    # The window of a flow is its rate times its RTT. For all samples, compute the RTT from the
+    # run's mean queue delay, and not from the queue delay of each second.
     seconds = None if delay["mean"] is None else (delay["mean"] + rtt) / 1000
     return {
         "qs": delay,

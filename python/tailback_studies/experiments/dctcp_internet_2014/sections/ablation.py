@@ -95,7 +95,7 @@ def ablation_row(frame: pl.DataFrame | None, row: str) -> list[dict[str, float]]
 
 
 def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Value]:
-    """Return the table row of the chosen reading."""
+    """Return the table row of the chosen combination of settings."""
     out: list[Value] = []
     for row in ABLATION_ROWS:
         found = base[row]
@@ -108,7 +108,8 @@ def baseline_cells(base: Mapping[str, list[dict[str, float]] | None]) -> list[Va
 def difference_cells(
     base: list[dict[str, float]] | None, tried: list[dict[str, float]] | None
 ) -> list[Value]:
-    """Return the differences from the results of the chosen reading, seed by seed."""
+    """Return the differences from the results of the chosen combination of settings, seed by
+    seed."""
     if not base or not tried:
         return [None] * len(QUANTITIES)
     by_seed = {one["seed"]: one for one in base}

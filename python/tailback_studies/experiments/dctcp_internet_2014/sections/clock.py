@@ -1,5 +1,6 @@
 """Section on RED's idle clock. This clock determines how fast the average queue falls while the
-queue is empty. All other runs use the clock that agrees with Table I for two Reno flows."""
+queue is empty. All runs of other sections use the idle clock that agrees with Table I for two Reno
+flows."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ value. The values of Reno and DCTCP are then a prediction with this clock.
 def blocks(builder: Builder) -> list[Block]:
     """Compare the errors of the clocks, for two Reno flows and for a Reno flow beside a DCTCP flow.
 
-    Return an empty list unless every clock was run.
+    Return an empty list unless the results of every clock exist.
     """
     titles = {name: title for name, title, _, _ in READINGS}
     clocks: dict[str, tuple[list[TableCell], list[TableCell]]] = {}

@@ -1,5 +1,4 @@
-"""Additional section: for options that the paper does not state, which values agree best with the
-paper's results."""
+"""Additional section: which values of unstated options agree best with the paper's results."""
 
 from __future__ import annotations
 
