@@ -129,7 +129,7 @@ def page(found: Sequence[Evaluation]) -> Iterator[str]:
 
 
 def marked(section: SectionResult) -> str:
-    """Format a verdict. Add the measured number if the case fails."""
+    """Format a verdict. If the verdict is bad, add the measured number."""
     words = MARKS.get(section.verdict, section.verdict)
     if section.verdict not in BAD:
         return words

@@ -4,8 +4,8 @@
 
 Runs the Rust tests with LLVM's coverage counters (`-C instrument-coverage`). Branch coverage needs
 the option `-Z coverage-options=branch`, which stable Rust accepts if RUSTC_BOOTSTRAP is set. The
-script needs llvm-profdata and llvm-cov of rustc's LLVM release. It takes them from rustup's
-component, from PATH, or from Debian packages, which it unpacks into target/llvm. `--lines` also
+script needs llvm-profdata and llvm-cov of rustc's LLVM release. The script finds these programs in
+rustup's component or in PATH. Otherwise it unpacks Debian packages into target/llvm. `--lines` also
 prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
 line, column and the value that the condition never had.
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "target" / "coverage"
 PACKAGES = ("engine", "record", "scenario", "guest", "packetdrill", "swarm")
-"""The crates whose tests run. They are all crates that use the engine or its records."""
+"""The crates whose tests run: all crates that use the engine or its records."""
 MEASURED = ("crates/engine/src", "crates/record/src")
 
 

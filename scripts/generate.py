@@ -1,8 +1,8 @@
-"""Writes the pages that do not need a kernel. They are the reference, the page of each published
-experiment, docs/evidence/trust.md, the league and the effects of mechanisms.
+"""Writes the pages that do not need a kernel. These pages are the reference, the page of each
+published experiment, docs/evidence/trust.md, the league and the effects of mechanisms.
 
-With `--check`, it only prints which pages are outdated, and which state numbers without their
-source (see `pages.prose`)."""
+With `--check`, the script only prints which pages are outdated, and which pages state numbers
+without their source (see `pages.prose`)."""
 
 from __future__ import annotations
 
@@ -74,13 +74,14 @@ RUNS: Mapping[str, Callable[[Path], None]] = {
     "plot": plots.main,
     "tune": tunings.main,
 }
-"""Functions that make pages with the output of their own commands. The argument of each is a folder
-for its results."""
+"""Functions that make pages with the output of their own commands. The argument of each function is
+a folder for the results."""
 
 
 def main() -> None:
     """Write the pages. With `--check`, print outdated pages and pages that have numbers without a
-    source. It does not check whether pages that need runs are outdated."""
+    source. With `--check`, the script does not find out whether pages that need runs are
+    outdated."""
     parser = argparse.ArgumentParser(description=__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--check", action="store_true", help="write nothing, say what is not current")

@@ -38,14 +38,15 @@ QUICK_PARTS = {"dctcp-internet-2014": tuple(part for part in PARTS if part not i
 """Parts of a quick run, for experiments that also have parts that the publication does not have."""
 
 CELLS = "cells.csv"
-"""The file of a report that has every value. It has the same columns in all experiments."""
+"""The file of a report that contains every value. This file has the same columns in all
+experiments."""
 
 BY_QUANTITY = {"sce-2019"}
 """Experiments for which the page has a row for each quantity, because one row for each table would
 be too many."""
 
 SHOWN = ("utilisation", "delay_ms.mean", "rate_mbit.mean", "class_rate_ratio")
-"""Quantities of the DualPI2 versions of 2019 that the page shows."""
+"""Quantities that the page shows for the DualPI2 versions of 2019."""
 
 BESIDE = "**Linux and simulator in the figures**"
 """The title of a table in the reports of the kernel engine. The page quotes this table."""
@@ -255,7 +256,7 @@ def read_reports(
 
 def table_of(report: Path) -> Iterator[str]:
     """Yield the lines of a report's table of differences between the engines. Yield nothing if the
-    report has none."""
+    report does not have this table."""
     lines = iter(report.read_text(encoding="utf-8").splitlines())
     for line in lines:
         if line == BESIDE:

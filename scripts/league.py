@@ -1,6 +1,6 @@
-"""Evaluates every congestion control and queue of the simulator, and QUIC stacks. It writes the
-results (docs/evidence/league.json), the page that compares all of them (docs/evidence/league.md),
-and a page for each algorithm and stack.
+"""Evaluates every congestion control and queue of the simulator, and QUIC stacks. The script writes
+the results (docs/evidence/league.json), the page that compares all algorithms
+(docs/evidence/league.md), and a page for each algorithm and stack.
 
     python scripts/league.py --quick
     python scripts/league.py --quick --jobs 2 --out results/league
@@ -43,7 +43,7 @@ VARIANTS = {
     "cubic": ("cubic:slow_start=hystart++", "cubic:slow_start=search"),
     "bbr3": ("bbr3:draft=06",),
 }
-"""Algorithms with options. Each of them has its own column and its own page."""
+"""Algorithms with options. Each algorithm with options has its own column and its own page."""
 
 FIRST = ("reno", "cubic", "dctcp", "prague", "fifo", "codel", "fq_codel", "pie", "fq_pie", "cake")
 """The algorithms of the first columns. The other algorithms follow in the order of the registry."""
@@ -58,10 +58,10 @@ class Entrant:
 
     suite: str
     name: str
-    """The name as `tailback evaluate` takes it."""
+    """The name in the syntax of `tailback evaluate`."""
     engine: str = "sim"
     seeds: int | None = None
-    """Number of seeds. None means the number of the sections."""
+    """Number of seeds. None means the number that each section defines."""
     plugins: tuple[str, ...] = ()
     not_run: Mapping[str, str] = field(default_factory=dict)
     """Why sections are not run, by section."""
@@ -181,8 +181,8 @@ def read() -> dict[str, Any]:
 
 
 def unavailable(one: Entrant) -> str:
-    """Return why a stack cannot run: the kernel or its program is not built. Empty if the stack can
-    run."""
+    """Return why a stack cannot run (the kernel or its program is not built), or an empty text if
+    it can run."""
     try:
         kit.current()
         built.find(one.label)

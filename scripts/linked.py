@@ -20,7 +20,7 @@ OF_WINDOWS = re.compile(
 
 
 OF_LIBSYSTEM = ("_sys_icache_invalidate",)
-"""Functions of libSystem that zig's list of its functions does not have."""
+"""Functions of libSystem that are missing in zig's list of libSystem's functions."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def problems(module: Module, platform: str) -> list[str]:
         return found + [f"loads {name}, which not every Windows has" for name in foreign]
     foreign = [name for name in module.libraries if not name.startswith(OF_MACOS)]
     found += [f"loads {name}, which not every Mac has" for name in foreign]
-    # Python's symbols are resolved when Python loads the module. Other symbols without a library
-    # would be missing.
+    # Python's symbols are resolved when Python loads the module. Any other symbol that no library
+    # provides would be missing at this time.
     lost = [
         name
         for name in module.unplaced

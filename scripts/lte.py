@@ -1,4 +1,4 @@
-"""Writes the named path `lte`. Its rate varies like the rate of a cellular link.
+"""Writes the named path `lte`. The rate of this path varies like the rate of a cellular link.
 
 The path is an example without a published source. The rate, in packets of 1500 B a second, is a
 Brownian motion between 0 and 1000. When the rate reaches 0, it stays at 0 for one second on
@@ -55,7 +55,8 @@ def text() -> str:
     steps = []
     last = None
     for place, rate in enumerate(rates()):
-        # Round to 100 kbit/s to keep this file small, because the laboratory contains it.
+        # Round to 100 kbit/s to keep the path's file small, because the laboratory's web page
+        # contains this file.
         mbit = round(rate * BITS / 1e6, 1)
         if mbit != last:
             steps.append(f'  ["{round(place * STEP * 1000)}ms", "{mbit:g}Mbit"],\n')

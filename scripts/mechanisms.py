@@ -1,5 +1,5 @@
-"""Measures what each mechanism of the simulator changes in all reproduced experiments. It writes
-docs/evidence/mechanisms.json and the page that is made from this file.
+"""Measures what each mechanism of the simulator changes in all reproduced experiments. The script
+writes docs/evidence/mechanisms.json and the page that is made from this file.
 
     python scripts/mechanisms.py --out results/mechanisms
     python scripts/mechanisms.py --out results/mechanisms --jobs 2 --only bbr-bursts
@@ -11,7 +11,7 @@ experiment uses it, and with it otherwise. All runs are in one folder, and resul
 each experiment, so that the same command resumes after an interruption.
 
 `--corrections` reads the effects of corrections that have no key in a scenario from the history of
-the published criteria. It needs git and the whole history, and makes no runs.
+the published criteria. `--corrections` needs git and the whole history, and makes no runs.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ QUICK = frozenset({"pam-2025-l4s"})
 In pam-2025-l4s, these are the published rows with a buffer of 2 BDP."""
 
 SEEDS: Mapping[str, int] = {"ccafct-2020": 5}
-"""Number of seeds of each scenario, if it is not one. The harm of ccafct-2020 has an interval,
-which needs all seeds of the published page."""
+"""Number of seeds of each scenario, for experiments that need more than one seed. The harm of
+ccafct-2020 has an interval, which needs all seeds of the published page."""
 
 NOISE = 0.95
 """The share of the differences between two sets of seeds that counts as noise."""
@@ -83,15 +83,15 @@ class Mechanism:
 
     id: str
     concerns: Callable[[Scenario], bool]
-    """Returns whether the mechanism can change results of a scenario."""
+    """Returns whether switching the mechanism can change the results of a scenario."""
     used: Callable[[Scenario], bool]
     """Returns whether a scenario uses the mechanism."""
     turn: Callable[[Scenario, bool], None]
     """Turns the mechanism on or off, in place."""
 
     def turned(self, scenario: Scenario) -> Scenario | None:
-        """Return a copy of a scenario with the mechanism turned the other way. Return None if the
-        mechanism cannot change results of this scenario."""
+        """Return a copy of a scenario in which the mechanism is switched: off if it was on, and on
+        if it was off. Return None if the mechanism cannot change the results of this scenario."""
         if not self.concerns(scenario):
             return None
         out = copy.deepcopy(scenario)
@@ -101,7 +101,8 @@ class Mechanism:
 
 def flows_of(scenario: Scenario, *names: str) -> list[dict[str, Any]]:
     """Return the flows with these congestion controls. Raise an error if a sweep chooses one of
-    them, because then a change of the flow's table would not reach all runs."""
+    these congestion controls. In this case, a change of the flow's table would not reach all
+    runs."""
     sweep = scenario.get("sweep", {})
     axes = [sweep, *sweep.get("zip", [])]
     swept = (value for axis in axes for key in axis if key.endswith(".cc") for value in axis[key])
@@ -129,7 +130,7 @@ def _requests(scenario: Scenario) -> list[dict[str, Any]]:
     return [source for source in scenario.get("traffic", []) if source["kind"] == "web"]
 
 
-# Memory. A host can only use what it remembers if a connection begins after another one has ended.
+# Memory. A host's memory of ended connections can affect only connections that begin later.
 
 
 def _successive(scenario: Scenario) -> bool:
@@ -164,7 +165,7 @@ def _share(scenario: Scenario, on: bool) -> None:
                 source.pop(key, None)
 
 
-# Prague. Version 0.7 has none of the options that earlier commits of version 0.6 need.
+# Prague. Version 0.7 of Prague does not have the options that earlier commits of version 0.6 need.
 
 _ONLY_EARLIER = ("window", "pace", "min_burst")
 
@@ -349,7 +350,7 @@ def other_seeds(jobs: Groups, first: int) -> dict[str, list[Job]]:
 
 @dataclass(frozen=True)
 class Turned:
-    """The jobs of an experiment with a mechanism turned the other way."""
+    """The jobs of an experiment in which a mechanism is switched on or off."""
 
     jobs: dict[str, list[Job | None]]
     """None for a job whose results the mechanism cannot change."""
@@ -358,7 +359,8 @@ class Turned:
     changed: int
     """Number of scenarios that changed."""
     rejected: int
-    """Number of scenarios that tailback rejects with the mechanism, and that stay as published."""
+    """Number of scenarios that stay as published, because tailback rejects them with the mechanism
+    switched."""
 
     @property
     def total(self) -> int:
@@ -367,8 +369,8 @@ class Turned:
 
 
 def turned(jobs: Groups, mechanism: Mechanism) -> Turned:
-    """Turn a mechanism the other way in all scenarios of an experiment that it concerns. Raise an
-    error if a change does not reach all runs of a scenario."""
+    """Switch a mechanism on or off in all scenarios of an experiment whose results it can change.
+    Raise an error if a change does not reach all runs of a scenario."""
     out: dict[str, list[Job | None]] = {}
     used: set[bool] = set()
     rejected = changed = 0
@@ -413,7 +415,7 @@ def results_of(jobs: Groups, options: RunOptions) -> dict[str, list[Results]]:
 def with_changes(
     published: Mapping[str, Sequence[Results]], jobs: Turned, options: RunOptions
 ) -> dict[str, list[Results]]:
-    """Run the changed jobs. The results of other jobs are those of the published set-up."""
+    """Run the changed jobs. For all other jobs, use the results of the published set-up."""
     changed = {n: [job for job in group if job is not None] for n, group in jobs.jobs.items()}
     found = results_of(changed, options)
     out = {}
@@ -437,8 +439,8 @@ def noise(one: Judge, other: Judge) -> float:
 
 
 def counts(having: Judge, lacking: Judge, least: float) -> dict[str, int]:
-    """Count the values whose errors are smaller or larger with a mechanism than without it, by more
-    than the noise, and all other values."""
+    """Count three groups of values. With the mechanism, the error is smaller, larger, or the same
+    up to the noise."""
     shared = [name for name in having.sizes if name in lacking.sizes]
     gains = [lacking.sizes[name] - having.sizes[name] for name in shared]
     better = sum(gain > least for gain in gains)
@@ -449,8 +451,8 @@ def counts(having: Judge, lacking: Judge, least: float) -> dict[str, int]:
 def compared(
     published: Sequence[Judge], again: Sequence[Judge], other: Sequence[Judge], *, used: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the row of each criterion. `again` has other seeds, and `other` has the mechanism
-    turned the other way."""
+    """Yield the row of each criterion. `again` contains the results with other seeds, and `other`
+    the results with the mechanism switched."""
     by_title = ({judge.title: judge for judge in side} for side in (again, other))
     seeds, changed = by_title
     for judge in published:
@@ -525,7 +527,7 @@ CORRECTIONS: tuple[tuple[str, str, str], ...] = (
     ("bbr2", "imc-bbr-2023", "a6ce1069"),
 )
 """Corrections with the experiments that they change, and the revision that published the page
-again. The revision before it has the values without the correction."""
+again. The preceding revision contains the values without the correction."""
 
 
 def correction(name: str, experiment: str, after: str) -> dict[str, Any]:
@@ -587,7 +589,7 @@ def main() -> None:
         _write(mechanisms.CORRECTIONS, found)
     else:
         _measure_all(asked)
-    # Without all results, there are no pages yet.
+    # The pages can be written only if the results of all experiments exist.
     if {*_stored()} == {*EXPERIMENTS}:
         for path, text in mechanisms.pages(EVIDENCE).items():
             path.write_text(text, encoding="utf-8")

@@ -7,10 +7,10 @@ MODULE is tcp, cc, aqm or record (Rust, mutants of cargo-mutants), or metrics (P
 cosmic-ray). Without MODULE, all modules are tested. `--seed` decides which mutants are in the
 sample. Mutants are written into a copy of the sources in target/mutants. The tests run on each
 mutant, one after the other, at low priority. `--again` tries only mutants that survived the last
-call and that equivalent.toml does not explain. It runs only unit tests, because these mutants
-survived all other tests. `--table` only prints stored results. The command prints a table, then the
-survivors that equivalent.toml does not explain. If there are such survivors, it exits with status
-1.
+call and that equivalent.toml does not explain. With `--again`, only unit tests run, because these
+mutants survived all other tests. `--table` only prints stored results. The command prints a table,
+then the survivors that equivalent.toml does not explain. If there are such survivors, it exits with
+status 1.
 """
 
 from __future__ import annotations

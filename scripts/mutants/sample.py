@@ -36,7 +36,7 @@ class Mutant:
     @property
     def rank(self) -> str:
         """The text whose hash decides whether the mutant is drawn: file, change, column and text of
-        the line. Edits above the line change only its number, which is left out."""
+        the line. The line's number is left out, because edits above the line change this number."""
         return f"{self.file} {self.change} {self.column} {self.line}"
 
     def __str__(self) -> str:

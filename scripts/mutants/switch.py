@@ -2,8 +2,9 @@
 
 Compiling takes longer than testing, so all mutants are compiled at once. The function becomes a
 `match` on the number in the environment variable TAILBACK_MUTANT, with an arm for each mutant and
-one for the original body. Some code cannot have such a `match`. The compiler evaluates constants
-and `const fn`. In functions that return `impl Trait`, the arms would have different types.
+one for the original body. Some code cannot read an environment variable: the compiler evaluates
+constants and `const fn`. In functions that return `impl Trait`, the arms of the `match` would have
+different types.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Known reasons why algorithms fail sections of an evaluation, or do worse than the reference.
 
-They were found by evaluations with other options, or follow from the algorithm's definition."""
+These reasons were found by evaluations with other options, or follow from the algorithm's
+definition."""
 
 from __future__ import annotations
 
@@ -148,4 +149,4 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         ),
     },
 }
-"""Causes by algorithm and sections, without numbers of a measurement."""
+"""Causes by algorithm and sections, without measured numbers."""

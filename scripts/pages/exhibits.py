@@ -39,8 +39,8 @@ class Quantity:
 
     name: str
     unit: str
-    #: Where the page finds the measured value (`web/src/published.ts`). Empty if the summary does
-    #: not have it.
+    #: Where `web/src/published.ts` finds the measured value in the summary. Empty if the summary
+    #: does not contain the value.
     measure: Measure
 
 
@@ -71,7 +71,7 @@ JAIN: Measure = {"list": "", "item": "", "field": "jain", "how": "sum"}
 
 
 def text() -> str:
-    """Return the content of the file."""
+    """Return the content of `web/exhibits.json`."""
     made: list[Exhibit] = []
     for module, build in BUILDERS.items():
         name = module.__name__.rpartition(".")[2].replace("_", "-")

@@ -1,7 +1,7 @@
 """Fills docs/how-to/explain.md: runs its commands, inserts their output, and draws its figures.
 
-`python scripts/generate.py --page explain` does this. tests/test_explain_page.py compares the
-commands' output with the page."""
+The command for this page is `python scripts/generate.py --page explain`. tests/test_explain_page.py
+compares the commands' output with the page."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Writes docs/how-to/gallery.md and its figures.
 
-It runs shipped scenarios in the simulator and copies figures from their reports."""
+This module runs shipped scenarios in the simulator and copies figures from their reports."""
 
 from __future__ import annotations
 

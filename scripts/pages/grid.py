@@ -85,7 +85,7 @@ def _settings(queue: Mapping[str, Any] | str) -> list[str]:
 
 
 def _swept(scenario: Mapping[str, Any], key: str, alone: object) -> list[str]:
-    """Return the values of a key: those of the sweep, or `alone` if the key is not swept."""
+    """Return the swept values of a key, or `alone` if the key is not swept."""
     sweep = scenario.get("sweep", {})
     tables = [sweep, *sweep.get("zip", [])]
     values = next((table[key] for table in tables if key in table), [alone])
@@ -93,7 +93,8 @@ def _swept(scenario: Mapping[str, Any], key: str, alone: object) -> list[str]:
 
 
 def _quantity(value: object) -> str:
-    """Return a rate or a time with a space before its unit. A rate can also change in steps."""
+    """Return a rate or a time with a space before its unit. For a rate with steps, return each step
+    with its time."""
     if isinstance(value, Mapping):
         steps = [f"{_quantity(rate)} from {_quantity(start)}" for start, rate in value["steps"]]
         return ", then ".join(steps)

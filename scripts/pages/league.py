@@ -32,8 +32,8 @@ FOLDER = "league"
 """The folder of the pages of algorithms, in docs/evidence."""
 
 ECT1 = ("prague",)
-"""The congestion controls that send ECT(1) without an option. RFC 9331 has requirements for these
-alone."""
+"""The congestion controls that send ECT(1) without an option. RFC 9331 has requirements only for
+these congestion controls."""
 
 TITLES = {
     "cubic:slow_start=hystart++": "CUBIC with HyStart++",
@@ -54,7 +54,7 @@ MARKS = {"pass": "✓", "no worse": "✓", "undecided": "?", "not observable": "
 """Signs in the matrix for verdicts that are not bad."""
 
 ENGINES = {"sim": "in the simulator", "kernel": "on Linux in the kernel engine"}
-"""Where the runs of each engine take place."""
+"""A phrase for a sentence that says where an engine runs scenarios, by engine."""
 
 KINDS = {
     "cc": ("congestion-controls", "congestion control"),
@@ -153,7 +153,7 @@ class Subject:
 
     suite: str
     name: str
-    """The algorithm with its options, or the stack, as `tailback evaluate` takes it."""
+    """The algorithm with its options, or the stack, in the syntax of `tailback evaluate`."""
     rows: Sequence[Row]
     engine: str
     version: str

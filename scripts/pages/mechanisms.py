@@ -105,8 +105,8 @@ class Case:
 
     @property
     def effect(self) -> str:
-        """Whether significantly more values are better than worse, or the other way round. Empty if
-        neither is the case."""
+        """Return "better" if significantly more values get better than worse, and "worse" in the
+        opposite case. Otherwise return an empty text."""
         better, worse = self.total("better"), self.total("worse")
         if sign_test(better, worse) >= SIGNIFICANT:
             return ""
@@ -114,8 +114,8 @@ class Case:
 
 
 def sign_test(one: int, other: int) -> float:
-    """Return the probability that two counts differ at least as much if each value belongs to
-    either with the same probability."""
+    """Return the p value of the sign test. It is the probability of a difference at least as large
+    if each value is equally likely to increase either count."""
     total, least = one + other, min(one, other)
     tail = sum(math.comb(total, k) for k in range(least + 1)) * 0.5**total
     return min(1.0, 2 * tail)

@@ -21,8 +21,8 @@ def commands(page: str) -> list[list[str]]:
 
 
 def main(results: Path) -> None:
-    """Run the commands of a page. Their working directory is the folder of the figures. The runs
-    are stored in the folder `results`."""
+    """Run the commands of a page. The working directory of the commands is the folder of the
+    figures. The runs are stored in the folder `results`."""
     for action, first, *rest in commands(PAGE.read_text(encoding="utf-8")):
         if action == "plot":
             words = [action, str(results), first, *rest]

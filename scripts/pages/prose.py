@@ -1,10 +1,11 @@
 """Checks that pages with measured numbers state their source.
 
 A number in prose needs no source if a table or `console` block of the page also contains it.
-The same holds for a number in inline code or in a name (RFC 9331, Linux 7.3, Figure 5, a year). A
-page with other numbers must name the command that prints them, the date of the measurement, and
-the machine or version. Every page of docs/evidence must also name these facts, even if it has no
-such numbers. Pages of docs/reference contain definitions and no measurements.
+A number in inline code or in a name (RFC 9331, Linux 7.3, Figure 5, a year) needs no source either.
+A page with other numbers must name the command that prints them, the date of the measurement, and
+the machine or version. Every page of docs/evidence must state its command, date and machine or
+version, even if all of its numbers are in tables. Pages of docs/reference contain definitions and
+no measurements.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The titles of the experiments in this package, by name.
 
-They have a module of their own, so that `tailback list` imports no experiment. An experiment
-without a line here is imported for its title.
+The titles are in a separate module, so that `tailback list` does not import any experiment. If an
+experiment has no line in this module, `tailback list` imports the experiment to get its title.
 """
 
 from __future__ import annotations

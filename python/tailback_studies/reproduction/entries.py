@@ -62,7 +62,7 @@ class Entry:
     @property
     def chance(self) -> bool:
         """Whether the published value lies in the 95 % prediction interval of one more run. The
-        authors made only one run, so in this case the error may be due to chance.
+        authors made only one run, so an error within this interval may be due to chance.
         """
         n, known = len(self.values), self.cell.published
         if n < LEAST_SEEDS or known is None:

@@ -50,7 +50,7 @@ class CellsWithin(Goal[E]):
     limit."""
 
     limit: float
-    """The limit. It is a share of the published value, or a difference in the unit of the
+    """The limit. The limit is a share of the published value, or a difference in the unit of the
     values."""
     needed: float = 1.0
     """Share of the values that must be within the limit."""
@@ -106,8 +106,8 @@ class CellsVerdict:
     cells: int
     within: int
     chance: int
-    """Number of misses that may be due to chance, because the publication has only one run. They
-    still count as misses."""
+    """Number of misses that may be due to chance, because the publication has only one run. Misses
+    that may be due to chance still count as misses."""
     median: float
     worst: float
 

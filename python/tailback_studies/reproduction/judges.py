@@ -3,7 +3,7 @@ such file.
 
 The page docs/evidence/trust.md is made from these files. The column `within` counts the values
 within the limit. The column `within_or_chance` also counts values that may exceed the limit by
-chance. It is empty if there are fewer than five seeds.
+chance. The column `within_or_chance` is empty if there are fewer than five seeds.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ FILE = "goals.csv"
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of published values. It is computed from the differences between values that repeat
-    the same experiment."""
+    """The noise of published values. The noise is computed from the differences between published
+    values that repeat the same experiment."""
 
     cells: int
     median: float
@@ -60,11 +60,11 @@ class Judge:
     holds: bool
     sizes: Mapping[str, float] = field(default_factory=dict, compare=False)
     """The size of each error by the id of its value. If a criterion only counts values, the size is
-    0 for a value that fulfils it, and 1 for any other value. goals.csv does not contain them."""
+    0 for a value that fulfils it, and 1 for any other value. The sizes are not in goals.csv."""
 
     @property
     def title(self) -> str:
-        """The criterion in words. It names the link's rate if errors are relative to it."""
+        """The criterion in words. If errors are relative to the link's rate, the text says so."""
         return self.judge + ", relative to the link's rate" * (self.error == "capacity")
 
     def row(self) -> dict[str, Any]:

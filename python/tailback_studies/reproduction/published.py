@@ -166,8 +166,8 @@ def page(whole: Whole, name: str, judges: Sequence[Judge]) -> str:
     if judges:
         room.add("## Largest errors", list(_worst(whole)))
     shown = {id(table) for _, table in families[:1]}
-    # Without criteria, the first sections are the result. Skip the section of the opening figure,
-    # which the page already has.
+    # If the experiment has no criteria, the page shows its first sections as the result. Skip the
+    # section of the opening figure, which the page already has.
     first = [s for s in whole.sections if s.title != OPENING][:2]
     if judges:
         first = [s for s in whole.sections if s.title == SIDE_BY_SIDE]
@@ -201,7 +201,7 @@ class _Room:
         self._parts = parts
 
     def add(self, heading: str, texts: Sequence[str]) -> bool:
-        """If all texts under a heading fit, add them. Return whether they were added."""
+        """If all texts under a heading fit, add them. Return whether the texts were added."""
         new = [heading, *texts]
         fits = bool(texts) and sum(map(_count, [*self._parts, *new])) <= self._words
         if fits:

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from tailback_studies.reproduction.entries import Entry
 
 BASELINE = "baseline"
-"""The name of the reproduction's set-up, with which readings are compared."""
+"""The name of the reproduction's set-up, with which alternatives are compared."""
 
 V = TypeVar("V")
 S = TypeVar("S")
@@ -26,17 +26,17 @@ class Reading(Generic[V, S]):
 
     id: str
     title: str
-    """How the reading differs from the set-up of the reproduction."""
+    """How the alternative differs from the set-up of the reproduction."""
     variant: V
     concerns: Callable[[S], bool] = _any
-    """Returns whether the reading can change the results of a set-up."""
+    """Returns whether the alternative can change the results of a set-up."""
 
 
 def before_and_after(
     by_reading: Mapping[str, Sequence[E]], reading: Reading[V, S]
 ) -> tuple[list[E], Sequence[E]]:
-    """Return the values that a reading affects: first as measured with the set-up, then as measured
-    with the reading."""
+    """Return the values that an alternative affects: first as measured with the set-up, then as
+    measured with the alternative."""
     changed = by_reading.get(reading.id, ())
     ids = {entry.cell.id for entry in changed}
     return [entry for entry in by_reading[BASELINE] if entry.cell.id in ids], changed

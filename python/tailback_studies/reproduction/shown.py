@@ -41,7 +41,7 @@ def facts(
 def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str, str]]:
     """Return the lines under the title of a report.
 
-    They show the source, the engine, and the numbers of runs and values.
+    These lines show the source, the engine, and the numbers of runs and values.
     """
     return [
         ("source", source),

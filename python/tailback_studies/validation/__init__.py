@@ -22,13 +22,13 @@ from tailback_studies.validation.verdicts import Miss, judges, misses
 
 @dataclass(frozen=True)
 class Validation:
-    """The measured scenarios of the grid, and whether they are within the limits."""
+    """The measured scenarios of the validation, and whether they are within the limits."""
 
     ran: grid.GridRuns
     cells: list[Cell]
     quick: bool
     causes: list[Cause] = field(default_factory=list)
-    """The cause of each miss, in the order of the misses."""
+    """The cause of each difference that exceeds a limit, in the order of `misses`."""
 
     @cached_property
     def judges(self) -> list[Judge]:
@@ -42,7 +42,7 @@ class Validation:
 
     @property
     def holds(self) -> bool:
-        """Whether every goal holds over all scenarios of the grid."""
+        """Whether every goal holds over all scenarios of the validation."""
         return len(self.cells) == self.ran.cells and all(judge.holds for judge in self.judges)
 
     def cpu_s(self, engine: str, family: str | None = None) -> float:

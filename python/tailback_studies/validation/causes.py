@@ -5,7 +5,7 @@ this case, chance decides which flow is slow. Second: runs of one engine with di
 as much as the two engines. In this case, the difference is noise. Third: the engines agree on
 average over neighbours, which are scenarios with RTTs 1 or 2 % longer or shorter. In this case, one
 engine has a phase effect in this scenario. Fourth: with more seeds, the difference is within the
-limit. In this case, the few seeds of the scenario miss what happens seldom. For example, flows of
+limit. In this case, the scenario has too few seeds to include rare events. For example, flows of
 fq_codel share a queue in some seeds only. Fifth: with more seeds, the values of both engines form
 the same few groups, with gaps wider than the limit. In this case, the seed decides to which group a
 run belongs. For example, DCTCP's window stays at a value that depends on the seed if alpha is too
@@ -28,7 +28,7 @@ from tailback_studies.validation.cells import Cell, Measure, cell
 from tailback_studies.validation.verdicts import ORDER, THROUGHPUT, Miss
 
 RTTS = (0.98, 0.99, 1.01, 1.02)
-"""Round-trip times of neighbours, divided by the round-trip time of the scenario."""
+"""Round-trip times of neighbouring scenarios, divided by the round-trip time of the scenario."""
 
 MORE_SEEDS = 25
 """Number of seeds of a scenario whose runs may settle in several states."""
@@ -71,7 +71,7 @@ def explain(
     *,
     stored: bool = False,
 ) -> list[Cause]:
-    """Return the cause of each miss.
+    """Return the cause of each difference that exceeds a limit.
 
     Run neighbours of the scenarios, and store these runs with the runs of the
     scenarios.
@@ -94,14 +94,15 @@ def explain(
 
 
 def _alone(miss: Miss) -> Cause | None:
-    """Apply the first two checks, which need only the scenario itself."""
+    """Apply the first two checks, which need no runs of other scenarios."""
     if miss.limit is THROUGHPUT and miss.cell.of(ORDER.quantity) and not ORDER.missed(miss.cell):
         return Cause(DRAWN)
     return Cause(NOISE) if miss.inside_noise else None
 
 
 def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
-    """Apply the third check, which needs the neighbours."""
+    """Apply the third check, which needs runs of the neighbours (scenarios with slightly different
+    RTTs)."""
     wanted = miss.measure
     measures = [
         measure
@@ -168,9 +169,10 @@ def neighbours(
     seeds: int | None = None,
     stored: bool = False,
 ) -> dict[str, list[Cell]]:
-    """Measure the neighbours of some scenarios. `rtts` contains the neighbours' round-trip times,
-    divided by the scenario's round-trip time. The neighbours have as many seeds as the scenarios
-    unless `seeds` is given. If `stored` is true, use only stored runs."""
+    """Measure the neighbours of some scenarios: the same scenarios with slightly different RTTs.
+    `rtts` contains the neighbours' round-trip times, divided by the scenario's round-trip time. The
+    neighbours have as many seeds as the scenarios unless `seeds` is given. If `stored` is true, use
+    only stored runs."""
     if not cells:
         return {}
     runners = [engines.get(name) for name in grid.ENGINES]

@@ -46,8 +46,8 @@ class Measure:
     """Values by seed. Ratios are stored as logarithms, so that 2 and 1/2 are equally far from 1."""
     kernel: tuple[float, ...]
     scale: float | None = None
-    """The value to which the error is relative, in `unit`. For throughputs, it is a fair share.
-    `None` means that the error is relative to the kernel's mean."""
+    """The value to which the error is relative, in `unit`. For throughputs, this value is a fair
+    share. `None` means that the error is relative to the kernel's mean."""
     flow: str = ""
     """The name of the flow. Empty if the measure does not belong to one flow."""
     shares: int = 1
@@ -70,8 +70,8 @@ class Measure:
 
     @cached_property
     def error(self) -> float:
-        """The simulator's relative error. It is 0 if both means are 0, and infinite if only the
-        kernel's mean is 0."""
+        """The simulator's relative error. The error is 0 if both means are 0, and infinite if only
+        the kernel's mean is 0."""
         return self._relative(self.absolute)
 
     @cached_property
@@ -114,8 +114,8 @@ class Measure:
         return gap / base if base else math.copysign(math.inf, gap)
 
     def shown(self, engine: str) -> Estimate:
-        """Return an engine's mean and confidence interval for display. For ratios, both are
-        computed from logarithms."""
+        """Return an engine's mean and confidence interval for display. For ratios, the mean and the
+        interval are computed from logarithms."""
         value = self.values[engine]
         if not self.logarithmic or value.mean is None:
             return value
@@ -149,7 +149,7 @@ class Cell:
     """A combination of flows, queue, rate and round-trip time."""
 
     queue: str
-    """The queue's name in the grid."""
+    """The queue's name in `grid.QUEUES`."""
     mix: tuple[str, ...]
     """The flows' congestion controls."""
     rate_bit: float

@@ -59,7 +59,8 @@ STEP = 38
 """Width of a column of a heat map, in pixels."""
 
 COLUMNS = 3
-"""Number of heat maps side by side. With more, the page would shrink their numbers too much."""
+"""Number of heat maps side by side. With more heat maps in a row, the numbers in them would become
+too small to read."""
 
 
 def heats(made: Validation) -> Iterator[ReportFigure]:
@@ -133,7 +134,7 @@ def _rows(cells: Sequence[Cell]) -> pl.DataFrame:
 
 def _at(cell: Cell) -> tuple[float, float]:
     """Return the rate and the round-trip time of a scenario for the figure's axes. If the queue has
-    only one rate and one round-trip time, both are 0.
+    only one rate and one round-trip time, return 0 for the rate and for the round-trip time.
     """
     return (0.0, 0.0) if cell.queue in FIXED else (cell.rate_bit, cell.rtt_s)
 

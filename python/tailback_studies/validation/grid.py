@@ -26,8 +26,8 @@ ENGINES = ("sim", "kernel")
 
 @dataclass(frozen=True)
 class GridQueue:
-    """A queue of the grid, with its scenario file, rates and round-trip times, and the flows to
-    run."""
+    """A queue of the validation, with its scenario file, rates and round-trip times, and the flows
+    to run."""
 
     family: str
     """The group of queues with which the page shows this queue."""
@@ -35,14 +35,15 @@ class GridQueue:
     """The queue's name. This is the scenario file's name without the suffix, unless `base` names
     the file."""
     ecn: bool | str
-    """Whether the queue marks. If so, its flows negotiate ECN. If `ecn` is the name of a congestion
-    control, only flows of that congestion control negotiate ECN."""
+    """Whether the queue marks packets. If it marks packets, all flows negotiate ECN. If `ecn` is
+    the name of a congestion control, only flows of that congestion control negotiate ECN."""
     mixes: tuple[tuple[str, ...], ...]
     """The sets of congestion controls that compete in the queue."""
     quick: tuple[tuple[str, ...], ...] = ()
     """The sets of congestion controls that `--quick` runs."""
     hosts: tuple[int, ...] = ()
-    """Number of flows of each pair of hosts. Empty unless these numbers differ."""
+    """Number of flows of each pair of hosts, or empty if all pairs have the same number of
+    flows."""
     base: str = ""
     """The name of the scenario file, if the file belongs to another queue."""
     sets: Mapping[str, object] = field(default_factory=dict)
@@ -93,7 +94,7 @@ def fast(limit: str) -> GridQueue:
 
 ALONE = (("reno",), ("cubic",))
 MIXED = (*ALONE, ("reno", "cubic"))
-# DCTCP runs in queues that mark packets. It also runs in one queue that does not mark packets,
+# DCTCP runs in queues that mark packets. DCTCP also runs in one queue that does not mark packets,
 # where it behaves like Reno.
 EVERY = (*MIXED, ("dctcp",), ("reno", "dctcp"), ("cubic", "dctcp"))
 # Flows without ECN that compete with DCTCP. WRED has separate curves for packets with
@@ -233,8 +234,8 @@ QUICK: dict[str, object] = {"duration": "20s", 'sweep."path.rtt"': ["10ms", "40m
 
 @dataclass(frozen=True)
 class GridBatch:
-    """The results of a scenario file with one set of flows on both engines. Each point is a
-    scenario."""
+    """The results of a scenario file with one set of flows on both engines. Each sweep point of the
+    file counts as a scenario."""
 
     queue: GridQueue
     mix: tuple[str, ...]
@@ -258,7 +259,7 @@ class GridBatch:
 
 @dataclass(frozen=True)
 class GridRuns:
-    """The results of the whole grid."""
+    """The results of all queues, rates and round-trip times."""
 
     batches: list[GridBatch]
     versions: dict[str, str]
@@ -266,16 +267,16 @@ class GridRuns:
     root: Path
     """Folder of results."""
     failures: list[str]
-    """Messages about runs that failed. Their scenarios are not measured."""
+    """Messages about runs that failed. The scenarios of these runs are not measured."""
 
     @property
     def cells(self) -> int:
-        """Number of scenarios of the grid, including those that were not measured."""
+        """Number of scenarios of the validation, including scenarios that were not measured."""
         return sum(batch.cells for batch in self.batches)
 
 
 def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
-    """Return the flows of a scenario of the grid as in a scenario file."""
+    """Return the flows of a validation scenario as they are written in a scenario file."""
     made: list[dict[str, object]] = [{"cc": cc, "ecn": queue.ecn in (True, cc)} for cc in mix]
     pairs = [n for n, count in enumerate(queue.hosts) for _ in range(count)]
     for flow, pair in zip(made, pairs, strict=bool(pairs)):
@@ -284,8 +285,8 @@ def flows(queue: GridQueue, mix: Sequence[str]) -> list[dict[str, object]]:
 
 
 def kinds(queue: GridQueue, mix: Sequence[str]) -> list[str]:
-    """Return a text for each flow that describes how it differs from the others. Flows that the
-    scenario does not distinguish have equal texts."""
+    """Return a text for each flow that describes how it differs from the other flows. Flows that
+    the scenario does not distinguish have equal texts."""
     if queue.fixed:
         # In fixed scenarios with few flows, each flow has its own round-trip time, direction or
         # start.
@@ -307,8 +308,9 @@ def run(
     only: Sequence[str] = (),
     stored: bool = False,
 ) -> GridRuns:
-    """Run the grid on both engines. `only` names the queues to run. Stored runs are reused, so the
-    same command resumes an interrupted validation. If `stored` is true, make no new runs."""
+    """Run all scenarios of the validation on both engines. `only` names the queues to run. Stored
+    runs are reused, so the same command resumes an interrupted validation. If `stored` is true,
+    make no new runs."""
     runners = {name: engines.get(name) for name in ENGINES}
     plan = [
         (queue, mix)

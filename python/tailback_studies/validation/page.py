@@ -178,7 +178,7 @@ def save_page(validation: Validation, docs: Path) -> Path:
 
 
 def _queues(made: Validation) -> list[str]:
-    """Return the names of the requested queues. Empty if all queues were requested."""
+    """Return the names of the requested queues, or an empty list if all queues were requested."""
     found = list(dict.fromkeys(batch.queue.name for batch in made.ran.batches))
     return found if len(found) < len(QUEUES) else []
 

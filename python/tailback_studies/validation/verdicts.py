@@ -73,7 +73,7 @@ LIMITS = (
     Limit("marks and drops", "signals", 0.20, 0.90),
     Limit("throughput ratio of two flows", "ratio", 0.15, 0.90),
     Limit("mean completion time of requests", "completion", 0.10, 0.90),
-    # Senders count retransmissions, whereas the queue counts the marks and drops above.
+    # Senders count retransmissions, whereas the queue counts marks and drops.
     Limit(*("retransmissions of all flows", "retransmits", 0.20, 0.90), absolute=5, unit="packets"),
 )
 """The limits of every scenario."""
@@ -96,8 +96,8 @@ class LimitVerdict:
     """Number of scenarios that are beyond the limit only because of noise. `None` if there are too
     few seeds to estimate noise."""
     noise: tuple[float, ...]
-    """The kernel's own noise in each scenario. It is the difference between the means of its first
-    and its last seeds.
+    """The kernel's own noise in each scenario. This noise is the difference between the mean over
+    the first half of the seeds and the mean over the second half.
     """
 
     @property
@@ -221,7 +221,8 @@ class Miss:
 
 
 def misses(cells: Sequence[Cell]) -> list[Miss]:
-    """Return all misses, even misses within noise, the largest first."""
+    """Return all differences that exceed a limit, the largest first, even if noise explains
+    them."""
     breaches = []
     for cell in cells:
         for limit in LIMITS:

@@ -1,8 +1,8 @@
 """Writes a page for each transport stack in the folder `stacks`.
 
 The stacks are not compiled into the engine, so the engine's registry contains only the stacks'
-names. The options come from the sources of the stacks' entries. A test compares them with a copy of
-the engine that has the stacks.
+names. The options come from the sources of the stacks' entries. A test compares these options with
+a copy of the engine that contains the stacks.
 """
 
 from __future__ import annotations

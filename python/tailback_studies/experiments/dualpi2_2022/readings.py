@@ -1,9 +1,10 @@
-"""Runs the experiment with alternatives ("readings").
+"""Runs the experiment again with alternative set-ups ("readings").
 
-Each alternative changes one parameter of the set-up, and its table shows how the errors change.
+Each alternative changes one parameter of the set-up. For each alternative, a table shows how the
+errors change.
 
-`CHANGES` undoes corrections of the set-up one at a time, and then all together. We made these
-corrections because the publication's files showed that our first set-up differed from the
+`CHANGES` undoes corrections of the set-up one at a time, and also all of them at once. We made
+these corrections because the publication's files showed that our first set-up differed from the
 publication. `TRIED` varies details that the publication does not state.
 """
 
@@ -103,8 +104,8 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""Readings that undo corrections. Each reading undoes one correction, except the reading that
-undoes all of them."""
+"""Alternative set-ups that undo corrections. The first undoes all corrections, and each of the
+others undoes one."""
 
 TRIED: tuple[Read, ...] = (
     Reading(
@@ -182,10 +183,11 @@ TRIED: tuple[Read, ...] = (
         _short,
     ),
 )
-"""Other readings of details that the publication leaves open."""
+"""Alternative set-ups for details that the publication does not state."""
 
 EVERY: tuple[Read, ...] = (*CHANGES[1:], *TRIED, CHANGES[0])
-"""All readings in the order of their runs. The readings with the most runs come last."""
+"""All alternative set-ups in the order in which they run. The alternative with the most runs comes
+last."""
 
 
 def plan(*, quick: bool) -> dict[str, list[Run]]:

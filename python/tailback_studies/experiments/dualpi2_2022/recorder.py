@@ -3,8 +3,8 @@
 The queue writes each packet's delay into the IP header in 11 bits. The delay is rounded down to
 units of 2^15 ns. At 256 units or more, the delay is stored as a float of 7 binary digits, and is
 rounded down again (`testbed_add_metrics`, `int2fl` of the publication's `testbed.h` and
-`numbers.h`). The reader converts the delay to microseconds and also rounds it down
-(`qdelay_decode`).
+`numbers.h`). The program that reads the header converts the delay to microseconds and also rounds
+it down (`qdelay_decode`).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def recorded(buckets: pl.DataFrame) -> dict[str, float | None]:
     in ns.
 
     A bucket is narrower than a step of the recorder, so its delays round to at most two values. The
-    bucket's count is divided between these values in proportion to the part of the bucket that
-    rounds to each."""
+    count of a bucket is divided between the two values in proportion to the part of the bucket that
+    rounds to each value."""
     counts: dict[int, float] = {}
     rows = zip(*(buckets[name].to_list() for name in ("lower", "width", "count")), strict=True)
     for lower, width, count in rows:

@@ -1,5 +1,5 @@
-"""Makes the report. It shows errors by group of values, figures, every published row, and the
-set-up."""
+"""Makes the report. The report shows errors by group of values, figures, every published row, and
+the set-up."""
 
 from __future__ import annotations
 

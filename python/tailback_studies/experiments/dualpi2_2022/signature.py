@@ -1,5 +1,5 @@
 """Determines in which class (L or C) the queue delay is at DualPI2's target during overload. By
-design, this is class L if UDP overloads L, and class C otherwise."""
+design, the delay of L is at the target if UDP overloads L, and otherwise the delay of C."""
 
 from __future__ import annotations
 
@@ -63,8 +63,9 @@ def signatures(entries: Iterable[DualPi2Entry]) -> list[Signature]:
 
 
 def at_target(q_l: float, q_c: float) -> str:
-    """Return the queue ("L" or "C") whose mean delay is within 20 % of the target of 15 ms, if the
-    other queue's mean delay is below 2.5 ms. Otherwise return "neither".
+    """Return which queue ("L", "C" or "neither") is at the target of 15 ms. A queue is at the
+    target if its mean delay is within 20 % of the target, and the other queue's mean delay is below
+    2.5 ms.
     """
     for name, held, other in (("L", q_l, q_c), ("C", q_c, q_l)):
         if 12 <= held <= 18 and other < 2.5:

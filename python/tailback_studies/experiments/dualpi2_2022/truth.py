@@ -133,8 +133,8 @@ def judged_goals(entries: Sequence[DualPi2Entry]) -> list[Judge]:
 def summary(entries: Sequence[DualPi2Entry], laws: Sequence[Law]) -> list[dict[str, Any]]:
     """Return the list `summary` of `reproduce --json`.
 
-    It contains errors by column, results of the goals, the queue that is at its target
-    in overload, and the coupling law.
+    The list contains errors by column, results of the goals, the queue that is at its target in
+    overload, and the coupling law.
     """
     signs = [sign.agrees for sign in signatures(entries) if sign.agrees is not None]
     by_kind = {kind: [w.holds for w in laws if w.run.archive.kind == kind] for kind in _LAWS}

@@ -2,9 +2,9 @@
 
 iperf 3.1.3 ends a transfer with a message on a separate connection. This message waits behind the
 data in the bottleneck's queue. The receiver counts data until this message arrives, but divides
-the amount of data by the client's sending time. Later versions divide by the server's receiving
-time. The goodput that later versions print equals the goodput over the 60 s of sending, except at
-10 Mbit/s with a buffer of 10 MB."""
+the amount of data by the client's sending time. Later versions of iperf divide the amount of data
+by the server's receiving time. The goodput that later versions print equals the goodput over the 60
+s of sending, except at 10 Mbit/s with a buffer of 10 MB."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def goodput_mbit(row: ImcRow, run: Counted) -> float | None:
 
 
 def at(samples: pl.DataFrame, time_s: float) -> float | None:
-    """Interpolate the samples linearly. Return None at times outside their range."""
+    """Interpolate the samples linearly. Return None for a time before the first or after the last
+    sample."""
     time_ns = 1e9 * time_s
     before = samples.filter(pl.col("time_ns") <= time_ns).sort("time_ns").tail(1)
     after = samples.filter(pl.col("time_ns") >= time_ns).sort("time_ns").head(1)

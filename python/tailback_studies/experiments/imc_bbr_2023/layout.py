@@ -38,7 +38,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The bottleneck in the ids of values."""
+        """The text that identifies the bottleneck in ids of values."""
         return f"{self.buffer_kb}kB/{self.rate_mbit}Mbit/{self.rtt_ms}ms"
 
 
@@ -58,8 +58,9 @@ class ImcRow:
     @property
     def offloads_decide(self) -> bool:
         """Whether segmentation offloads determine the result. CUBIC loses throughput if the buffer
-        holds only one or two of the large packets that offloads produce. When the limits were set,
-        the simulator did not model offloads. Therefore these values do not count for any criterion.
+        holds only one or two of the large packets that offloads produce. When the limits of the
+        criteria were set, the simulator did not model offloads. Therefore no criterion includes the
+        goodputs that offloads determine.
         """
         place = self.place
         return self.cc == "cubic" and place.buffer_kb == 100 and place.rate_mbit > SLOW_MBIT
@@ -76,7 +77,7 @@ ROWS: tuple[ImcRow, ...] = tuple(
 @cache
 def published() -> Mapping[ImcRow, float]:
     """Read the published goodputs in Mbit/s (means of five trials). The package does not contain
-    the held-out half."""
+    the held-out half of the goodputs."""
     out = {}
     for line in published_rows(__package__, "published.csv"):
         place = Place(int(line["buffer_kB"]), int(line["rate_mbit"]), int(line["rtt_ms"]))

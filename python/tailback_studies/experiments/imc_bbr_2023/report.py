@@ -1,5 +1,5 @@
-"""Makes the report and the page. They show goals, errors by group, maps of BBR's gain, and the
-set-up."""
+"""Makes the report and the page. The report and the page show goals, errors by group, maps of BBR's
+gain, and the set-up."""
 
 from __future__ import annotations
 

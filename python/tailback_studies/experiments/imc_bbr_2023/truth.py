@@ -19,9 +19,10 @@ from tailback_studies.reproduction.judges import Judge, judge
 
 # Limits for the errors of goodputs divided by the link's rate: median and 90th percentile. For
 # comparison, the publication's own trials of BBR differ by 0.15 % (median) and 0.4 % (90th
-# percentile). The results of its kernels 4.15 and 5.15 differ by 0.2 % and 0.8 %.
+# percentile). The publication's results of kernels 4.15 and 5.15 differ by 0.2 % (median) and 0.8 %
+# (90th percentile).
 MEDIAN, P90 = 0.005, 0.02
-# At least this share of the measured gains must not have the opposite of the published sign.
+# Smallest share of the measured gains whose sign must not be opposite to the published sign.
 SIGNS = 0.95
 
 
@@ -49,8 +50,8 @@ GOODPUTS: tuple[ErrorsBelow[ImcEntry], ...] = tuple(
 
 @dataclass(frozen=True)
 class SameSigns(CellsWithin[ImcEntry]):
-    """A goal for the signs of BBR's gain. It limits the share of measured signs that are opposite
-    to the published signs."""
+    """A goal for the signs of BBR's gain. The goal limits the share of measured signs that are
+    opposite to the published signs."""
 
     @property
     def text(self) -> str:
@@ -87,8 +88,8 @@ def judges(entries: Sequence[ImcEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[ImcEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
-    then the result of each goal."""
+    """Return the list `summary` of `reproduce --json`. The list contains the errors of each
+    quantity, then the result of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 

@@ -1,6 +1,6 @@
 """Repeats runs of two published experiments on an old and on a new kernel. Of the runs that
-unpatched Linux supports, this module chooses those whose names have the smallest hashes. The rule
-prevents a choice of runs with good results.
+unpatched Linux supports, this module chooses those whose names have the smallest hashes. The choice
+by hash prevents that only runs with good results are chosen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Lists causes of differences between kernels. They were found in the sources of the kernels."""
+"""Lists causes of differences between kernels. The causes were found in the source code of the
+kernels."""
 
 from __future__ import annotations
 

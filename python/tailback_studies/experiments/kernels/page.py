@@ -41,7 +41,7 @@ def findings(
 ) -> Findings:
     """Return the report, the page and the compared numbers.
 
-    All three cover the parts of the experiment that were run.
+    The report, the page and the numbers cover only the parts of the experiment that were run.
     """
     absent = [f"Linux {release}" for release in RELEASES if release not in kernels]
     how = f"{HOW} Not built here: {', '.join(absent)}." if absent else HOW

@@ -6,5 +6,5 @@ RELEASES = ("6.12", "6.1", "5.10")
 """The kernels to compare with the kernel in use, if they are built."""
 
 BED = "5.10"
-"""The kernel release that is closest to the kernels of the published test beds. Runs of these
-experiments use this kernel and the kernel in use."""
+"""The kernel release that is closest to the kernels of the published test beds. The runs of
+published experiments use this release and the kernel in use."""

@@ -12,8 +12,8 @@ from tailback_studies.reproduction.experiment import Findings, Found, Reproducti
 
 # The publication's scenarios. Each scenario is a part of the experiment that a user can request.
 TABLES: tuple[str, ...] = ("s1", "s2", "s3", "s4", "s6")
-# A part of the experiment that is not in the publication. It varies details that the publication
-# does not state, one at a time.
+# A part of the experiment that is not in the publication. This part varies details that the
+# publication does not state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
 # Number of seeds of each published row. `--quick` and the curves of S2 and S3 use one seed.

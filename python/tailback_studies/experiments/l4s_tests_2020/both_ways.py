@@ -91,7 +91,7 @@ def _rates(result: Results, name: str) -> list[float | None]:
 def probe_ms(result: Results, rtt_ms: int) -> list[float | None]:
     """Return for each seed the mean round-trip time (in ms) of the probes.
 
-    It is the base RTT plus the queueing delay of both directions.
+    A probe's round-trip time is the base RTT plus the queueing delay of both directions.
     """
     out: list[float | None] = []
     for run in result:

@@ -57,8 +57,8 @@ def _ends(frame: pl.DataFrame) -> tuple[float, float]:
 def _axis(low: float, high: float, log: bool) -> alt.Axis:
     """Return an axis.
 
-    On a logarithmic axis, each decade has ticks at 1, 2 and 5. With more decades, it has ticks at 1
-    and 3, or only at 1.
+    On a logarithmic axis, each decade has ticks at 1, 2 and 5. If the axis has many decades, each
+    decade has ticks at 1 and 3, or only at 1.
     """
     if not log:
         return alt.Axis(tickCount=5)

@@ -140,8 +140,8 @@ def published_names() -> frozenset[tuple[str, str]]:
 
 
 def twin(row: L4sRow) -> tuple[L4sRow, tuple[int, int]] | None:
-    """Find the row that has the same flows in the opposite order. Return that row, and the
-    positions of `row`'s flows in that row.
+    """Find the row that has the same flows in the opposite order. Return the row that was found,
+    and the positions in it of `row`'s flows.
 
     If the round-trip times are equal, the order of two congestion controls does not matter. Two
     equal flows are interchangeable.

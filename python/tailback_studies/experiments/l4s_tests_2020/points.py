@@ -15,11 +15,11 @@ from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
 # Options of congestion controls in the publication's kernel tree. Prague in this tree does not
-# scale its increase with the RTT. Fractional changes of its window add up until they reach a whole
-# segment.
+# scale its increase with the RTT. This Prague adds up fractional changes of its window until they
+# reach a whole segment.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
-# The publication's queues. Other options have tc's defaults.
+# The publication's queues. Options that are not listed have tc's defaults.
 QUEUES: Mapping[str, Mapping[str, Any]] = {
     "dualpi2": {"aqm": "dualpi2", "min_qlen_step": 2},
     "pfifo(1000)": {"aqm": "fifo", "limit": "1000p"},

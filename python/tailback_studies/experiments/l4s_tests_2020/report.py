@@ -1,5 +1,5 @@
-"""Makes the report and the page. They show errors by group, figures, every published row, and the
-set-up."""
+"""Makes the report and the page. The report and the page show errors by group, figures, every
+published row, and the set-up."""
 
 from __future__ import annotations
 

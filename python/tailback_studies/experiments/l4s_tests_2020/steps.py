@@ -38,7 +38,7 @@ class StepCase:
     queue: str
     rtt_ms: int
     bursty: bool
-    # Rate (in Mbit/s) to which the link falls in S2. 0 in runs of S3.
+    # Rate (in Mbit/s) to which the link falls in S2. The value is 0 in runs of S3.
     to_mbit: int = 0
 
     @property
@@ -63,7 +63,8 @@ def cases(table: str) -> tuple[StepCase, ...]:
 
 
 def quick(table: str) -> tuple[StepCase, ...]:
-    """Return the runs of `--quick`. Their RTT is 20 ms, and in S2 the rate falls to 10 Mbit/s."""
+    """Return the runs of `--quick`. The RTT of these runs is 20 ms. In S2, the rate falls to 10
+    Mbit/s."""
     return tuple(c for c in cases(table) if c.rtt_ms == 20 and c.to_mbit in (0, 10))
 
 
@@ -80,7 +81,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # Over fq_codel, CUBIC runs without ECN. The publication states this only for S3.
+        # CUBIC runs without ECN over fq_codel in S3, as the publication states for S3 alone.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
@@ -91,8 +92,8 @@ def made(case: StepCase) -> dict[str, Any]:
 
 
 def _slots(out: dict[str, Any], packets: int) -> None:
-    """Add the publication's second netem, `delay 200us slot 800us 5ms packets N limit 10000`. In
-    both directions, it releases packets in bursts before they reach the queue."""
+    """Add the publication's second netem, `delay 200us slot 800us 5ms packets N limit 10000`. This
+    netem qdisc releases packets in bursts before they reach the queue, in both directions."""
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     queue = {"aqm": "fifo", "limit": "10000p"}
     bursty = {"rate": "10Gbit", "queue": queue, "slots": slots, "both_directions": True}

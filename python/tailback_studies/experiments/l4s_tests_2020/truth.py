@@ -63,8 +63,8 @@ def judges(entries: Sequence[L4sEntry]) -> list[Judge]:
 
 
 def summary(entries: Sequence[L4sEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
-    then the result of each goal."""
+    """Return the list `summary` of `reproduce --json`. The list contains the errors of each
+    quantity, then the result of each goal."""
     return goals.summary(entries, verdicts(entries))
 
 

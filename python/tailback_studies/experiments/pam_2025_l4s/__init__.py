@@ -8,11 +8,12 @@ from tailback_studies.experiments.pam_2025_l4s.layout import QUICK_BDP, ROWS, Pa
 from tailback_studies.experiments.titles import TITLES
 from tailback_studies.reproduction.experiment import Findings, Found, Reproduction, Request, Study
 
-# Parts with published results. In one part for each competitor, a flow of Prague meets a flow of
-# that competitor at 10 ms. The other parts are BBRv3 at 2 ms, and several flows of Prague or CUBIC.
+# Parts with published results. For each competitor, there is a part in which a Prague flow competes
+# with a flow of this competitor at an RTT of 10 ms. The other parts run BBRv3 at an RTT of 2 ms,
+# and several flows of Prague or CUBIC.
 TABLES: tuple[str, ...] = tuple(dict.fromkeys(row.part for row in ROWS))
-# A part that the publication does not have. It varies details that the publication does not state,
-# one at a time.
+# A part that the publication does not have. This part varies details that the publication does not
+# state, one at a time.
 READINGS = "readings"
 PARTS: tuple[str, ...] = (*TABLES, READINGS)
 # Number of seeds of each published row. `--quick` uses one seed.

@@ -112,7 +112,7 @@ def _plain(row: PamRow) -> bool:
 
 
 def verdicts(entries: Sequence[PamEntry]) -> list[ClaimVerdict]:
-    """Return every claim with rows that are published and measured."""
+    """Return every claim for which at least one row has both published and measured values."""
     by_row: dict[PamRow, list[PamEntry]] = {}
     for entry in entries:
         if entry.cell.published is not None and entry.cell.measured is not None:

@@ -119,8 +119,8 @@ def job(row: PamRow, *, seeds: int) -> Job:
 def values(row: PamRow, summary: Mapping[str, Any]) -> dict[str, float | None]:
     """Return the columns of a published row, computed from one run.
 
-    They are the rates of both sides, and the mean smoothed RTT of the first flow of
-    each side. A value is None if the run did not measure it.
+    The columns are the rates of both sides (Prague and its competitor), and the mean smoothed RTT
+    of the first flow of each side. A value is None if the run did not measure it.
     """
     flows = summary["flows"]
     sides = (flows[: row.n_prague], flows[row.n_prague :])

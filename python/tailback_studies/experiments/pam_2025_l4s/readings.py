@@ -1,5 +1,5 @@
 """Runs the experiment with other values for details that the publication does not state, one at a
-time. The results of the experiment itself are from runs without these values."""
+time. The results of the experiment itself come from runs without these alternative values."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ from tailback_studies.reproduction.judges import Judge, Noise, judge
 
 # Limits for the errors of rates divided by the link's rate: median and 90th percentile. For
 # comparison, median and 90th percentile of the publication's standard deviations over trials are
-# 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of such
-# a standard deviation.
+# 0.56 and 2.7 % of the link's rate. The standard error of a mean of ten trials is a third of the
+# standard deviation over the trials.
 RATE_MEDIAN, RATE_P90 = 0.015, 0.06
 # Limits for the relative errors of smoothed round-trip times. For comparison, median and 90th
 # percentile of the publication's standard deviations over trials are 1.9 and 5.3 %. In addition,
-# the base RTT of its test bed is 0.1 to 0.5 ms above netem's delay. This difference is 1 to 5 % of
-# 10 ms.
+# the base RTT of the publication's test bed is 0.1 to 0.5 ms above netem's delay. This difference
+# is 1 to 5 % of 10 ms.
 SRTT_MEDIAN, SRTT_P90 = 0.04, 0.15
 # Published rates of two sides count as equal if they differ by fewer than this number of standard
 # deviations.
@@ -92,8 +92,8 @@ def _counted(title: str, limit: str, held: Mapping[str, bool]) -> Judge:
 
 
 def summary(entries: Sequence[PamEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
-    then the result of each goal."""
+    """Return the list `summary` of `reproduce --json`. The list contains the errors of each
+    quantity, then the result of each goal."""
     counted = [
         goals.counted_row("claims", [verdict.holds for verdict in claims.verdicts(entries)]),
         goals.counted_row("larger_rate", list(winners(entries).values())),

@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Stack:
-    """A QUIC stack, with its default congestion control or another one."""
+    """A QUIC stack, with its default congestion control or with another congestion control."""
 
     kind: str
     """The `kind` of the stack's ready-made program in a scenario."""
@@ -77,8 +77,8 @@ as many packets per second."""
 
 MET_AT_100 = Link(100, (40,), 20, 5)
 FURTHER_AT_100 = Link(100, (10, 160), 20, 5)
-"""The link for pairs of flows at these two RTTs and 100 Mbit/s. Their runs are a separate part,
-because they need two processors for an hour.
+"""The link for pairs of flows at these two RTTs and 100 Mbit/s. The runs on this link are a
+separate part, because they need two processors for an hour.
 """
 
 
@@ -103,7 +103,7 @@ MEETINGS: Mapping[str, Meeting] = {
 QUICK = Link(20, (40,), 15, 5)
 
 SHARED = ("fifo 0.5 BDP", "fifo 1 BDP", "fifo 4 BDP", "dualpi2")
-"""Queues in which flows compete. The other queues isolate flows."""
+"""Queues in which flows compete. The study's other queues give each flow a queue of its own."""
 
 
 @dataclass(frozen=True)

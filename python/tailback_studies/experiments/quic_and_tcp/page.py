@@ -43,7 +43,7 @@ def findings(
 ) -> Findings:
     """Return the report, the page and the measured numbers.
 
-    All three cover the parts of the experiment that were run.
+    The report, the page and the numbers cover only the parts of the experiment that were run.
     """
     facts = shown.facts(
         [result for group in results.values() for result in group], deviations=(shown.NO_OFFLOADS,)

@@ -19,7 +19,7 @@ BYTES: Mapping[int, int] = {20: 20_000_000, 100: 50_000_000}
 """Size of a transfer alone in bytes, by rate in Mbit/s."""
 
 FETCH_S = 30
-"""Duration of a run in seconds. It is longer than any of these transfers."""
+"""Duration of a run in seconds. A run is longer than any transfer alone."""
 
 
 def job(pair: Pair, *, seeds: int) -> Job:
@@ -86,7 +86,7 @@ class Met:
     """Number of runs of this pair at this bottleneck."""
     ended_s: tuple[float, ...]
     """Time in s at which the stack gave up, for each run in which it gave up. The other fields do
-    not include these runs.
+    not include runs in which the stack gave up.
     """
 
 
@@ -151,7 +151,7 @@ def _other(run: Summary) -> Summary:
 def _ended(run: Summary) -> float | None:
     """Return the time (in seconds) at which the program's client or server ended early.
 
-    Return None if both ran until the end of the run.
+    Return None if client and server ran until the end of the run.
     """
     if not run.get("programs"):
         return None

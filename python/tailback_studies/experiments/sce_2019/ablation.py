@@ -145,7 +145,7 @@ class Remark:
     quantity: str
     setups: tuple[SceSetup, ...]
     places: tuple[Place, ...]
-    # Ids of the alternatives in `TRIED` that run on these values.
+    # Ids of the alternatives in `TRIED` with which these table cells run.
     tried: tuple[str, ...]
     text: str
 

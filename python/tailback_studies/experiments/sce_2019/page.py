@@ -42,8 +42,8 @@ def first(*, seeds: int) -> list[SceBatch]:
 
 
 def merged(now: Sequence[SceEntry], before: Sequence[SceEntry]) -> list[SceEntry]:
-    """Return every value of the first comparison: from `before` if it was repeated, otherwise from
-    `now`."""
+    """Return every value of the first comparison. If a value's run was repeated, the value comes
+    from `before`, and otherwise from `now`."""
     hidden = blind()
     old = {(entry.table.number, entry.cell.id): entry for entry in before}
     out = []

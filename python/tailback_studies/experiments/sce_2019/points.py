@@ -82,8 +82,8 @@ class SceEntry(BaseEntry):
 
     @property
     def cc(self) -> str:
-        """The flow's congestion control. For a value that describes both flows, both names, joined
-        by "/"."""
+        """The flow's congestion control. If the value describes both flows, the names of both
+        congestion controls, joined by "/"."""
         ccs = self.table.setup.ccs
         return ccs[self.position - 1] if self.position else "/".join(ccs)
 
@@ -161,8 +161,9 @@ def _scenario(
     document = scenario(__package__, setup.kind)
     queue = {"aqm": "cake", "tins": "besteffort", **_QUEUES[setup.mode]}
     if stock:
-        # Turn SCE off, because Linux does not support SCE. This has little effect if no flow uses
-        # SCE. Remove the settings of TCP, because receive buffers in the guest have a fixed size.
+        # Turn SCE off, because Linux does not support SCE. Turning SCE off has little effect if no
+        # flow uses SCE. Remove the settings of TCP, because receive buffers in the guest have a
+        # fixed size.
         queue["sce"] = "off"
         del document["tcp"]
     document["bottleneck"]["queue"] = {

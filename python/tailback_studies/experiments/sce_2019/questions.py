@@ -116,7 +116,7 @@ def _pair(
 
 def _out(found: Mapping[str, Sequence[SceEntry]], reading: str) -> str:
     """Return for each group the errors with the set-up and with the alternative. Use only values
-    that were measured with both."""
+    that were measured both with the set-up and with the alternative."""
     before, changed = _pair(found, reading)
     groups = ((title, arrow(before, changed, kind, own)) for title, kind, own in COLUMNS)
     return "; ".join(f"{title}: {text}" for title, text in groups if text is not None)

@@ -1,4 +1,4 @@
-"""Makes the report. It shows errors by group, heat maps of the errors, every table, and the
+"""Makes the report. The report shows errors by group, heat maps of the errors, every table, and the
 set-up."""
 
 from __future__ import annotations

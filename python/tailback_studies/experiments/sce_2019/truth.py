@@ -94,8 +94,8 @@ def _twins(verdict: ErrorsVerdict) -> Noise | None:
 
 
 def summary(entries: Sequence[SceEntry]) -> list[dict[str, Any]]:
-    """Return the list `summary` of `reproduce --json`. It contains the errors of each quantity,
-    then the result of each goal."""
+    """Return the list `summary` of `reproduce --json`. The list contains the errors of each
+    quantity, then the result of each goal."""
     rows = goals.summary(entries, verdicts(entries))
     for row in rows:
         if row["quantity"] == "throughput_mbit.shared":
@@ -111,7 +111,7 @@ def noise(quantity: str, kind: str, rates: Callable[[float], bool] = _any) -> di
     """Return the noise of the published values.
 
     CUBIC and Reno do not respond to SCE. For these congestion controls, the two modes
-    with a shared queue are therefore repetitions of one experiment. Their results
+    with a shared queue are therefore repetitions of one experiment. The results of the two modes
     differ only by noise."""
     known = published()
     gaps = []
