@@ -3,8 +3,8 @@
 The script runs every scenario of `l4s-battery`, a set that comes with tailback, on a Dask cluster
 of two processes. Each run is shortened to a tenth of its duration, with one seed. The script also
 measures how long it takes to store many runs that end at the same time, and to merge two folders of
-results. From the measured processor time, it estimates how long the whole set `l4s-battery` would
-take on many cores, if run with many sets of parameters.
+results. From the measured processor time, the script estimates how long `l4s-battery` would take on
+many cores with many sets of parameters.
 
     python benches/cluster.py [--sets 1000] [--cores 500]
 """

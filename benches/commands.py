@@ -1,14 +1,14 @@
-"""Measures what commands cost besides simulating, and prints the tables of
-docs/evidence/performance.md: start-up, sweeps of short runs, the memory of large runs, and large
-stores.
+"""Measures the cost of commands apart from the simulation itself, and prints the tables of
+docs/evidence/performance.md. The tables cover start-up, sweeps of short runs, the memory of large
+runs, and large stores.
 
     python benches/commands.py [start-up] [sweep] [memory] [store] [--runs N ...] [--folder DIR]
 
-Each table has the CPU time of the whole process (`getrusage`), so it depends on the machine, and a
-little on its load. Every table names the date and the load. The runs of a store are copies of one
-real run, with their own ids, seeds and hashes, so filling a store simulates nothing. A run needs
-28 kB of disk and seven inodes. The script deletes what it writes, and refuses to begin if a store
-would use more than half of the free disk.
+Each table shows the CPU time of the whole process (`getrusage`). This time depends on the machine,
+and a little on the machine's load. Every table states the date and the machine's load. The runs of
+a store are copies of one real run, with their own ids, seeds and hashes, so filling a store
+simulates nothing. A run needs 28 kB of disk and seven inodes. The script deletes what it writes,
+and refuses to begin if a store would use more than half of the free disk.
 """
 
 from __future__ import annotations
@@ -70,8 +70,10 @@ class Usage:
 
 
 def command(*words: str, cwd: Path) -> Usage:
-    """Run a tailback command, and return what it needed. The user's cache is a folder in `cwd`, so
-    that the first report finds no figures of earlier measurements.
+    """Run a tailback command, and return its CPU time, wall time and peak memory.
+
+    The user's cache is a folder in `cwd`, so that the first report finds no figures of earlier
+    measurements.
     """
     # A child process inherits the peak memory of its parent. Writing 5 to clear_refs resets the
     # peak to the current use.
@@ -99,7 +101,7 @@ def command(*words: str, cwd: Path) -> Usage:
 
 
 def start_up(folder: Path, _args: argparse.Namespace) -> None:
-    """Print the CPU time of short commands, which is the median of several turns."""
+    """Print the CPU time of short commands, which is the median of several repetitions."""
     shutil.copy(FIRST, folder)
     commands = {
         "run first.toml": 0.10,
@@ -113,7 +115,7 @@ def start_up(folder: Path, _args: argparse.Namespace) -> None:
             shutil.rmtree(folder / "results", ignore_errors=True)
             used = command(*words.split(), cwd=folder)
             if turn:
-                # The first turn compiles modules and fills the cache.
+                # Ignore the first repetition, which compiles modules and fills the cache.
                 times.append(used.cpu_s)
     print("| command | CPU s, median | least to most | goal, CPU s |\n|---|--:|--:|--:|")
     for words, times in found.items():
@@ -170,7 +172,7 @@ def store(folder: Path, args: argparse.Namespace) -> None:
 
 
 def reading(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
-    """Fill a store. Yield each command that reads the store, with its usage."""
+    """Fill a store. Yield each command that reads the store, with its CPU time and memory."""
     root.mkdir()
     sweeps = [
         short_runs(root, number, min(MAX_SWEEP, runs - begin))
@@ -196,7 +198,7 @@ def reading(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
 
 
 def deleting(_runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
-    """Delete a store. Yield the command that does so, with its usage."""
+    """Delete a store. Yield the command that deletes the store, with its CPU time and memory."""
     yield (
         "`tailback results prune --older-than 0`, deletes everything",
         command("results", "prune", "--older-than", "0", cwd=root),
@@ -204,7 +206,7 @@ def deleting(_runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
 
 
 def short_runs(folder: Path, number: int, runs: int) -> Path:
-    """Write a scenario with this many short runs. Return its file."""
+    """Write a scenario with `runs` short runs. Return the path of the scenario file."""
     # The RTTs of two sweeps differ, so that they share no run.
     rtts = (20_000 + number + 10 * i for i in range(runs // SEEDS))
     text = SHORT.format(number=number, seeds=SEEDS, rtts=", ".join(f'"{rtt}us"' for rtt in rtts))

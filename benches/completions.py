@@ -37,9 +37,10 @@ class Case:
     path: str
     megabytes: int
     limit_s: float
-    """The suite's limit for C4, in seconds. It applies to the worst of 100 runs."""
+    """The suite's limit for C4, in seconds. The limit applies to the slowest of 100 runs."""
     why: str = ""
-    """Why the simulator's times differ by more than headers and handshakes explain."""
+    """The reason if the simulator's times differ from the suite's by more than headers and
+    handshakes explain."""
 
 
 SATELLITE = {"slow_start": "careful-resume", "saved_window": 12948, "saved_rtt": "600.123ms"}

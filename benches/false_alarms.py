@@ -8,10 +8,10 @@ Runs are stored in `results` and reused. Each pair compares five (or ten) seeds 
 other seeds. The sweep has enough seeds for 200 pairs of five, so that no seed is in two pairs.
 `l4s-battery` has fewer seeds, which are shuffled again when all of them have been used. The table
 compares two methods: the method of Benjamini and Hochberg over all differences, and the method of
-`tailback.comparison.families`. For each method, it shows in how many pairs at least one difference
-is flagged, and the largest number of flags in one pair. To measure power, the script makes the
-variant's values 10 % larger at one sweep point. It then counts the pairs in which this change is
-flagged.
+`tailback.comparison.families`. For each method, the table shows in how many pairs at least one
+difference is flagged, and the largest number of flags in one pair. To measure power, the script
+makes the variant's values 10 % larger at one sweep point. The script then counts the pairs in which
+this change is flagged.
 """
 
 from __future__ import annotations

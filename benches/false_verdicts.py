@@ -6,10 +6,11 @@ with itself.
     python benches/false_verdicts.py --parts         the parts of other sources: nsperf, L4S
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
-Runs are stored in `results` and reused. A redraw gives the tested algorithm and the reference
-different seeds. Each gets as many seeds as the section has with `--quick`. Subject and reference
-thus differ only by chance. The seeds are drawn from a stock of runs with four times as many seeds.
-The table counts the verdicts of each section that compares the tested algorithm with a reference.
+Runs are stored in `results` and reused. In a redraw, the script draws different seeds for the
+tested algorithm and for the reference. Both get as many seeds as the section has with `--quick`.
+The tested algorithm and the reference thus differ only by chance. The seeds are drawn from a stock
+of runs with four times as many seeds. The table counts the verdicts of each section that compares
+the tested algorithm with a reference.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from tailback.running.options import RunOptions
 from tailback.store.results import Results, Run
 
 POOL = 4
-"""Number of seeds to run, as a multiple of the tested algorithm's seeds in a redraw."""
+"""Number of seeds to run, as a multiple of the number of seeds that the tested algorithm gets in
+one redraw."""
 
 SUITES = {"cc": (cc, "cc", "cubic"), "queue": (queue, "aqm", "codel")}
 

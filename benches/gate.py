@@ -1,8 +1,8 @@
 """Counts the verdicts of `tailback compare --fail-if` over many samples of real runs.
 
 The runs of one scenario are used both as the baseline and as the variant. All values of the variant
-are raised by a known share. The script does this for several numbers of seeds and several bounds,
-and prints the tables of docs/how-to/ci.md.
+are raised by a known share. The script repeats the count for several numbers of seeds and several
+bounds, and prints the tables of docs/how-to/ci.md.
 
     python benches/gate.py [--pool 400] [--draws 2000]
 """

@@ -3,9 +3,9 @@ regressions are visible.
 
 A shortened run of each case runs under valgrind's callgrind, which also simulates a second-level
 cache of 1 MB. The counts of callgrind do not depend on host load. `make bench` compares the counts
-with benches/instructions.json. It fails if a case needs over 3 % more instructions. It also fails
-if the cache misses per packet of a case rise by more than 5 % plus 0.1. After an intended change,
-`--update` writes new counts to that file.
+with benches/instructions.json. `make bench` fails if a case needs over 3 % more instructions. It
+also fails if the cache misses per packet of a case rise by more than 5 % plus 0.1. After an
+intended change, `--update` writes new counts to benches/instructions.json.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ LEAST_MISSES = 0.1
 """Increase in misses per packet that is allowed in addition to `ALLOWED_MISSES`."""
 
 CACHES = ("--D1=32768,8,64", "--LL=1048576,16,64")
-"""The simulated data caches: size in bytes, associativity, and line size in bytes. They are fixed,
-because callgrind would otherwise simulate the caches of the machine."""
+"""The simulated data caches: size in bytes, associativity, and line size in bytes. These sizes are
+fixed, because callgrind would otherwise simulate the caches of the machine."""
 
 # The runs are long enough that start-up is below 1 %, and short enough for valgrind.
 DURATIONS = {

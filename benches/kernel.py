@@ -8,9 +8,10 @@ runs, because host load can only slow down a run. On a busy machine, compare CPU
 reliable on a busy machine only if the script runs at a higher priority (`nice`).
 
 `--competitors` measures one case instead, alternately alone and with one competitor on each core.
-A competitor is a process that only computes. The fair share of a guest is then half a core.
-Therefore half of its wall time is compared with its wall time alone, and with its CPU time alone,
-which is the wall time on an idle machine.
+A competitor is a process that only computes. With a competitor, the fair share of a guest is half a
+core. Therefore the script compares half of the guest's wall time with two times without
+competitors. These times are the guest's wall time, and its CPU time, which equals its wall time on
+an idle machine.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ from tailback_studies.experiments.l4s_tests_2020.layout import ROWS, published_n
 
 FRAME_BITS = 1514 * 8
 RTTS_MS = range(20, 101, 5)
-"""Round-trip times of the second flow, in ms. The first flow has `FIRST_MS`."""
+"""Round-trip times of the second flow, in ms. The round-trip time of the first flow is
+`FIRST_MS`."""
 FIRST_MS = 10
 MOST_PACKETS = 0.9
 """Largest jitter in transmission times of a packet. With a larger jitter, packets that a link has
@@ -64,8 +65,8 @@ class Jitter:
     packets: float = MOST_PACKETS
 
     def at(self, rate_mbit: float) -> str:
-        """Return the value of `host_jitter` for a link of this rate. It is always below a packet's
-        transmission time."""
+        """Return the value of `host_jitter` for a link of this rate. The value is always below a
+        packet's transmission time."""
         packet_us = FRAME_BITS / rate_mbit
         return f"{round(1000 * min(self.us, self.packets * packet_us))}ns"
 

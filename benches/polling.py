@@ -4,10 +4,10 @@ waiting.
     python benches/polling.py
 
 benches/polling/media.c sends 8 Mbit/s through DualPI2 for 10 s, beside a CUBIC flow. Like the test
-tools of SCReAM, it checks in a loop whether a datagram is due. CPU time is the time of the guest
-with all its processes, in seconds per simulated second. The host divides this time into user and
-system time. For the host, the guest's kernel is a user process. The fastest of three runs is used,
-because host load can only slow down a run. The script needs a C compiler.
+tools of SCReAM, this program checks in a loop whether a datagram is due. CPU time is the time of
+the guest with all its processes, in seconds per simulated second. The host divides this time into
+user and system time. For the host, the guest's kernel is a user process. The fastest of three runs
+is used, because host load can only slow down a run. The script needs a C compiler.
 """
 
 from __future__ import annotations

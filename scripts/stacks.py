@@ -69,7 +69,7 @@ TIMERS = ("exact", "tokio")
 
 @dataclass(frozen=True)
 class Meeting:
-    """Results of quinn beside a TCP flow: throughputs in Mbit/s, delay in ms."""
+    """Results of a quinn flow that competes with a TCP flow: throughputs in Mbit/s, delay in ms."""
 
     queue: str
     rtt_ms: int
@@ -80,8 +80,8 @@ class Meeting:
     """Throughput of quinn, throughput of TCP, and mean queue delay in the simulator, by kind of
     timers."""
     half: Mapping[str, float]
-    """Half of the 95 % interval of a throughput in the simulator, by kind of timers. It is the
-    larger of the intervals of both throughputs."""
+    """Half of the 95 % interval of a throughput in the simulator, by kind of timers. This value is
+    the larger of the half-widths for quinn's and for TCP's throughput."""
 
     def miss(self, timers: str) -> float:
         """Return by how much the engines differ in throughput, for the flow that differs more."""
@@ -106,8 +106,8 @@ class Transfer:
 
 @dataclass(frozen=True)
 class Half:
-    """The runs at one rate. In `meetings`, quinn runs beside a TCP flow. In transfers, it has no
-    competitor."""
+    """The runs at one rate. In `meetings`, quinn competes with a TCP flow. In transfers, quinn has
+    no competitor."""
 
     link: Link
     close_mbit: float
@@ -184,9 +184,9 @@ class Compared:
     cpu_s: float
     """CPU time of all runs of the simulator with the default timers."""
     simulated_s: float
-    """Simulated time of these runs."""
+    """Simulated time of all runs of the simulator with the default timers."""
     runs: int
-    """Number of these runs."""
+    """Number of runs of the simulator with the default timers."""
 
     def close(self, timers: str) -> int:
         """Return the number of pairs for which the engines agree."""
@@ -202,7 +202,7 @@ class Compared:
 
 
 def _compare(half: Half, out: Path, jobs: int | None) -> Compared:
-    """Compare both engines at one rate. Run what is not stored."""
+    """Compare both engines at one rate. Execute the runs that are not stored."""
     ran = {timers: _run(half, timers, out, jobs) for timers in TIMERS}
     guest_meetings, guest_transfers = _guest(half)
     meetings = [

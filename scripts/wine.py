@@ -6,9 +6,9 @@ package index, and the wheel. In this environment, the script compares the resul
 hashes, runs the platform tests, and runs the first commands of the tutorial. The script exits with
 status 1 if one of these steps fails.
 
-Needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven, gcc-mingw-w64-x86-64-win32). Wine
-is not Windows. A pass only shows that the code runs with Windows' interfaces as Wine implements
-them.
+The script needs wine, Maven and gcc-mingw-w64-x86-64 (Debian: wine64, maven,
+gcc-mingw-w64-x86-64-win32). Wine is not Windows. A pass only shows that the code runs with Windows'
+interfaces as Wine implements them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ PROGRAMS = ("wine", "mvn", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-objdump
 
 PYTEST = (
     *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"),
-    # This test would not end, because Wine does not close the output of a process's child.
+    # Leave out this test. It would not end, because Wine does not close the output of a process's
+    # child.
     *("-k", "not needs_nothing_of_unix"),
 )
 """The arguments of Python that run tests. Other steps run the commands of the test that is left
@@ -177,7 +178,7 @@ def python(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def call(*command: str, quiet: bool = False) -> str:
-    """Run a program. Return its output, or raise an error if it fails."""
+    """Run a program. Return the program's output, or raise an error if the program fails."""
     done = subprocess.run(
         command,
         env=environment(),

@@ -1,5 +1,6 @@
-"""Checks that a change of the code does not change results. It hashes the results of a fixed set of
-scenarios in the simulator, and the jobs of these scenarios for guests of the kernel engine.
+"""Checks that a change of the code does not change results. The script hashes the results of a
+fixed set of scenarios in the simulator, and the jobs of these scenarios for guests of the kernel
+engine.
 
 `python tests/guard.py` prints the differences. `--update` writes the tables. Use `--update` only if
 results are meant to change, and mention this in the changelog ("Results changed")."""
@@ -51,7 +52,7 @@ def kit() -> str:
 
 
 FILES = ("summary.json", "series.parquet", "histograms.parquet", "packets.pcapng")
-"""The files of a run to hash. They depend on the scenario alone."""
+"""The files of a run to hash. The contents of these files depend on the scenario alone."""
 
 
 def scenarios(file: Path = SCENARIOS) -> dict[str, dict[str, Any]]:

@@ -211,7 +211,8 @@ def write(out: Path, version: str) -> None:
 
 
 def rows(out: Path) -> list[str]:
-    """Return a Markdown table of the cases, with the law's number, the simulator's and Linux's."""
+    """Return a Markdown table of the cases, with the results of the law, of the simulator and of
+    Linux."""
     simulated, kernel = windows(CASES, "sim", out), linux()
     lines = [
         "| case | law | | simulator | Linux | ± | Linux over law |",

@@ -9,11 +9,11 @@ and the page:
                                          the tables and the simulator
 
 Known deviation: Linux acknowledges every segment while its receive window grows. In the simulator,
-the application reads data immediately. On the kernel engine, it leaves up to 256 KiB unread, and
-the window grows again after each read. Therefore the first delayed ACK comes near segment 3050 on
-the kernel engine, but at segment 3096 in the simulator. After this ACK, the receivers acknowledge
-different pairs of segments, so the congestion windows at a given time differ by the effect of one
-ACK.
+the application reads data immediately. On the kernel engine, the application leaves up to 256 KiB
+unread, and the receive window grows again after each read. Therefore the first delayed ACK comes
+near segment 3050 on the kernel engine, but at segment 3096 in the simulator. After this ACK, the
+receivers acknowledge different pairs of segments, so the congestion windows at a given time differ
+by the effect of one ACK.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Finds which modules of a Rust crate use which other modules. Tests check these dependencies.
 
-A module may use an item that the root of its folder (`mod.rs`) declares. This does not count as a
-dependency on another module of the folder. If the root only re-exports the item with `use`, the
-module depends on the module that declares the
-item."""
+A module may use an item that the root of its folder (`mod.rs`) declares. Using such an item does
+not count as a dependency on another module of the folder. If the root only re-exports the item with
+`use`, the module depends on the module that declares the item."""
 
 from __future__ import annotations
 

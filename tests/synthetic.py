@@ -24,7 +24,8 @@ class FakeRun:
 
 
 def expand(scenario: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the points of a scenario's sweep: the grid, then the zips."""
+    """Yield all combinations of the axes of a scenario's sweep. The values of zipped axes vary
+    fastest."""
     sweep = scenario.get("sweep", {})
     axes: list[list[dict[str, Any]]] = []
     for key, values in sweep.items():

@@ -25,7 +25,7 @@ UNITS = {"kbit": 1e3, "Mbit": 1e6, "us": 1e3, "ms": 1e6, "s": 1e9}
 BINS = (1000, 3000, 9000, 27000, 81000, 243000, 729000, 1000000)
 
 Effect = Callable[[str, Spot], float]
-"""Returns a factor for the queue delay of class C, for a variant and a place."""
+"""Returns a factor for the queue delay of class C, for a variant and a sweep point."""
 
 
 class FakeRun(Run):

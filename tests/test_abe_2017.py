@@ -93,8 +93,8 @@ def test_cycle_by_cycle_is_the_formula_where_paths_are_long(x: float) -> None:
     path = 20_000
     found = predict.utilisation_by_cycles("reno", 0.5, [x * path], path, 0.1)
     assert found == pytest.approx(predict.aimd_utilisation(0.5, x), abs=0.001)
-    # Windows grow by whole segments, so the results differ slightly. The last segment takes 1.4 s
-    # of a cycle of K = 24 s.
+    # Simulated windows grow by whole segments, so the results differ slightly from the formula. The
+    # last segment takes 1.4 s of a cycle of K = 24 s.
     plain = predict.utilisation_by_cycles("cubic", 0.7, [x * path], path, 0.02, fast=False)
     assert plain == pytest.approx(predict.cubic_utilisation(0.7, x), abs=0.006)
 
@@ -268,7 +268,7 @@ def test_cubic_gains_less_than_newreno(tmp_path: Path) -> None:
 
 def test_utilisation_of_cells_drawn_by_hash(tmp_path: Path) -> None:
     """Compare one flow with the formula, and with the formula applied cycle by cycle. Some of the
-    cases meet the formula's assumptions, and the others do not."""
+    cases meet the formula's assumptions, and some do not."""
     planned = single.plan(layout.KERNEL_PARTS, quick=False, seeds=1, engine="sim")
     every = [
         (setup, job, rtt, beta)

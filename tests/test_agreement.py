@@ -1,5 +1,5 @@
-"""Checks that tailback detects a changed index of a sweep. This must work even if the hash in the
-index matches its changed contents, because the index then disagrees with the runs.
+"""Checks that tailback detects a changed index of a sweep. The hash in a changed index may match
+its changed contents. tailback must then detect that the index disagrees with the runs.
 """
 
 from __future__ import annotations

@@ -39,7 +39,8 @@ def command(tmp_path: Path) -> Command:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """Make two sweeps that share a run, and return their folder. The second sweep is later."""
+    """Make two sweeps that share a run, and return their folder. The second sweep has the later
+    date."""
     root = tmp_path / "results"
     for rtts, when in ((["10ms", "20ms"], 1e9), (["20ms", "40ms"], 2e9)):
         made = tb.sweep(SCENARIO, {"path.rtt": rtts}, seeds=1, out=root, progress=False)

@@ -184,7 +184,8 @@ def test_a_line_as_tc_prints_it() -> None:
         "scheduler": "credit",
     }
     line = qdisc({"name": "dualpi2", "options": options})
-    # The report of 2019 on the refactoring prints this line. Only 818/256 = 3.1953125 is rounded.
+    # The published report of 2019 on DualPI2's refactoring contains this line of `tc`. Only 818/256
+    # = 3.1953125 is rounded.
     assert line.partition(" [")[0] == (
         "qdisc dualpi2 limit 40000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 any_ect "
         "coupling_factor 2 drop_on_overload step_thresh 1ms drop_dequeue classic_protection 10%"

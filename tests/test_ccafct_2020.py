@@ -173,8 +173,8 @@ def test_statistics_are_the_sources() -> None:
 
 
 def test_statistics_of_lognormal_sizes() -> None:
-    """The publication gives P5 and P95 of lognormal sizes. Their median is the square root of P5
-    times P95."""
+    """The publication gives P5 and P95 of lognormal sizes. The median of a lognormal distribution
+    is the square root of P5 times P95."""
     draw = random.Random(1)
     p5, p95 = 65536, 2097152
     sigma = math.log(p95 / p5) / (2 * 1.645)
@@ -226,8 +226,8 @@ def test_goals_and_misses() -> None:
     assert (spread_of_harm.cells, spread_of_harm.within) == (18, 0)
     assert times.cells == 27
     assert harm.cells == 18
-    # The set-up was changed after the first comparison, so no published value still counts as held
-    # out from the choice of the set-up.
+    # The set-up was changed after the first comparison with published values, so no value counts as
+    # held-out.
     assert times.blind == 0
     missed = truth.missed(entries)
     assert {e.row.competitor for e in missed} >= {"cubic", "prague"}

@@ -51,7 +51,7 @@ def test_tails_are_exact_where_there_is_a_closed_form(size: float) -> None:
 
 def test_numbers_are_those_of_the_textbooks_formulas() -> None:
     # The expected values follow from the sums of Abramowitz and Stegun, 26.7.3, for four degrees of
-    # freedom. They also follow from Welch's formula, evaluated with fractions.
+    # freedom. The expected values also follow from Welch's formula, evaluated with fractions.
     base, other = [1.0, 2.5, 2.0, 4.0, 3.1], [1.4, 3.1, 1.9, 4.9, 3.3]
     same, apart = paired(base, other), unpaired(base, other[:4])
     assert same is not None
@@ -114,7 +114,8 @@ def test_what_has_no_spread_has_no_interval() -> None:
     assert constant is not None
     assert constant.absolute == pytest.approx(0.1)
     assert (constant.ci95, constant.p) == (None, 2 / 32)
-    # Of the 20 ways to choose 3 of 6 values, two give a difference as large as this one.
+    # There are 20 ways to choose 3 of 6 values. Two of these ways give a difference as large as the
+    # difference here.
     apart = unpaired([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
     assert apart is not None
     assert (apart.ci95, apart.p) == (None, 0.1)

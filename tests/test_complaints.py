@@ -198,7 +198,7 @@ def test_damage_ends_in_what_to_do_about_it(tailback: Tailback) -> None:
 
 def test_diagnostics_of_the_engine_with_plugins_are_printed_alike() -> None:
     """An engine with plugins is another compiled module with another class of diagnostics. tailback
-    must print these diagnostics in the same way."""
+    must print its diagnostics like those of the engine without plugins."""
     line = "queue = 'mine'"
     other = SimpleNamespace(
         place="f.toml:3:9", line=3, column=9, width=6, source=line, message="no", help="use fifo"

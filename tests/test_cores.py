@@ -1,5 +1,5 @@
-"""Tests one run on several cores. Its results must have the same bytes as on one core. If a run can
-use only one core, tailback prints a message."""
+"""Tests one run on several cores. A run on several cores must give results with the same bytes as
+on one core. If a run can use only one core, tailback prints a message."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_a_scenario_runs_with_its_crates(shelf: Path, tmp_path: Path) -> None:
     [run] = tb.run(shelf / "all.toml", out=tmp_path)
     mine, reno = run.summary["flows"]
     assert (mine["cc"], reno["cc"]) == ("my-cc", "reno")
-    # Both controls halve the window after a loss and add a segment per round trip.
+    # Both congestion controls halve the window after a loss and add a segment per round trip.
     assert mine["throughput_mbit"] == pytest.approx(reno["throughput_mbit"], rel=0.25)
     [source] = run.summary["traffic"]
     assert source["throughput_mbit"] == pytest.approx(0.97, abs=0.05)
@@ -611,7 +611,7 @@ def test_a_window_of_0_ends_the_run(wrapped: Path, tmp_path: Path) -> None:
         r"at 0 segments in cong_avoid at 0\.\d{6} s; leave at least 1, or nothing more is sent",
         failure,
     )
-    # The run with the other control has finished, and is in the results.
+    # The run with the other congestion control has finished, and is in the results.
     [results] = caught.value.results
     assert [run.labels["flows.it.cc"] for run in results] == ["whole"]
 

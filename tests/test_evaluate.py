@@ -52,7 +52,7 @@ def test_a_verdict_needs_the_whole_interval(values: tuple[float, ...], verdict: 
 
 def test_intervals_of_several_points_hold_together() -> None:
     # The 97.5 % quantile of Student's t with 2 degrees of freedom is 4.303. If five intervals must
-    # hold at the same time, each is wider.
+    # hold at the same time, each interval must be wider.
     [one] = [point(1.0, 2.0, 3.0)]
     ends, wider = one.ends(1), one.ends(5)
     assert ends is not None
@@ -179,7 +179,7 @@ def test_ledbat_does_not_yield_where_the_queue_stays_short(tmp_path: Path) -> No
     )
     delay, goodput, reno = suites.evaluate("queue", request).sections
     assert [one.verdict for one in (delay, goodput, reno)] == ["no worse", "no worse", "worse"]
-    # With a FIFO, Reno has 19 of 20 Mbit/s.
+    # With a FIFO, Reno gets 19 of 20 Mbit/s.
     assert reno.value == pytest.approx(0.76, abs=0.05)
 
 
@@ -409,7 +409,7 @@ def test_parts_of_other_sources_run_only_if_they_are_named(tmp_path: Path) -> No
 
 def test_bbr_keeps_deep_buffers_shorter_than_cubic(tmp_path: Path) -> None:
     """As nsperf found, CUBIC builds a standing queue in deep buffers, and random loss reduces its
-    throughput. BBR does better in both cases."""
+    throughput. In deep buffers and with random loss, BBR does better than CUBIC."""
     small = {"duration": "20s", "sweep": {"bottleneck.queue.limit": ["10bdp"]}}
     lossy = {"duration": "8s", "sweep": {"bottleneck.loss": [0.001]}, "bottleneck.rate": "200Mbit"}
     criteria = [

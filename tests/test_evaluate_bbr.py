@@ -30,7 +30,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def evaluated(name: str, store: Path, *parts: str) -> Evaluation:
-    """Evaluate a congestion control with these cases, or with all."""
+    """Evaluate a congestion control with these cases, or with all cases."""
     return evaluate("bbr", Request(name, RunOptions(out=store, progress=False), parts=parts))
 
 
@@ -163,7 +163,8 @@ def test_the_page_names_the_states_of_every_case() -> None:
                 named[state] = set(re.findall(r"A\.\d+", cells[3]))
     states = {state for case in CASES for state in case.needs} - RECORDED_ANYWAY
     of = {state: {case.id for case in CASES if state in case.needs} for state in states}
-    # The page names only the one case that does not need the mode.
+    # Only one case does not need the state `mode`, so the page names this case instead of all
+    # others.
     of["mode"] = {case.id for case in CASES} - of["mode"]
     assert named == of
 

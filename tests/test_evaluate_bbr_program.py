@@ -118,7 +118,7 @@ def test_a_control_that_is_no_bbr_fails(evaluated: Callable[..., Evaluation]) ->
     found = sections(evaluation)
     failed = [id_ for id_, one in found.items() if one.verdict == "fail"]
     assert failed == ["A.1", "A.10", "A.12", "A.15"]
-    # CUBIC has no DRAIN whose gain could be measured.
+    # CUBIC has no state DRAIN, so its gain in DRAIN cannot be measured.
     assert found["A.3"].verdict == "undecided"
     assert evaluation.is_bad
 

@@ -252,7 +252,7 @@ def test_a_message_calls_a_program_by_its_own_name() -> None:
 
 def test_a_burst_after_an_outage_is_seen_in_packets(monkeypatch: pytest.MonkeyPatch) -> None:
     # The first data arrives at 12.3 s. A sender that kept its window delivers 80 datagrams within
-    # the next 75 ms, and a sender that began with a small window delivers three.
+    # the next 75 ms. A sender that began with a small window delivers three.
     value = timeout.CRITERION.of_programs["value"]
     for burst in (80, 3):
         probe = [(12.3, 1e6 + 1472), (12.37, 1e6 + 1472 * burst)]

@@ -62,8 +62,8 @@ WIDE = {"rate": "1Gbit", "queue": {"aqm": "fifo", "limit": "100000p"}}
 
 
 def test_whose_application_has_no_more_to_send(results: Path) -> None:
-    """Each request fits into the initial window. The sender therefore sends it at once, and then
-    waits for the next request.
+    """Each request fits into the initial window. The sender therefore sends each request at once,
+    and then waits for the next request.
     """
     web = {"kind": "web", "arrival": "50ms", "min": "5kb", "max": "6kb"}
     got = found(results, bottleneck=WIDE, flows=LATE, traffic=[web])
@@ -147,8 +147,8 @@ def test_how_slow_start_ended(results: Path) -> None:
         listed["time_s"],
         listed["from"],
     )
-    # The buffer is one bandwidth-delay product. Slow start overshoots the buffer by the same
-    # amount.
+    # The buffer is one bandwidth-delay product. Slow start sends more than the path and the buffer
+    # can hold, so the queue drops packets.
     assert by_loss["queue_ms"] == pytest.approx(20, rel=0.2)
     (event,) = found(results, duration="3s", bottleneck=narrow, flows=reno)["links"][0]["events"]
     assert by_loss["lost"] == event["busiest_count"] > 50
@@ -213,7 +213,8 @@ def test_a_queue_that_an_aqm_holds_is_no_standing_queue(results: Path) -> None:
     assert link["queue"] == "held"
     assert "the AQM holds it below its target of 20 ms." in said(link)
     assert "standing queue" not in said(link)
-    # A FIFO has no target. Its queue counts as a standing queue, because no AQM controls it.
+    # A FIFO has no target delay. The queue of a FIFO counts as a standing queue, because no AQM
+    # controls it.
     fifo = found(results, bottleneck={"rate": "20Mbit", "queue": FIFO}, **keys)["links"][0]
     assert (fifo["target_ms"], fifo["queue"]) == (None, "standing")
 

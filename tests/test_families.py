@@ -52,7 +52,7 @@ def test_a_chosen_family_pays_for_having_been_chosen() -> None:
     qs = false_discovery(ps, ["a", "a", "a", "b", "c", "d"])
     # The factor for three tests is 1 + 1/2 + 1/3 = 11/6. Family "a" has p = 0.0055, which becomes
     # 0.022 among four families. The tests of "a" have adjusted p values of 0.0055, 0.055 and
-    # 0.0733. Their q values are four times as large.
+    # 0.0733. With four families, the q values of "a" are four times as large as these p values.
     assert qs[:3] == pytest.approx([0.022, 0.22, 0.04 * 11 / 6 * 4])
     assert flagged(qs) == [True, False, False, False, False, False]
     # Two of four families are selected, so the level for the tests in each of them is half of 5 %.
@@ -127,6 +127,7 @@ def test_a_against_a_flags_something_in_one_comparison_of_twenty(seeds: int, pai
 def test_what_differs_is_found_there_and_nowhere_else() -> None:
     found = points_flagged(p_values(10, paired=False, change=2.5))
     assert found[:, 0].mean() > 0.95
-    # Only the first of six sweep points differs. False discoveries stay within the level.
+    # Only the first of six sweep points differs. The rate of false discoveries stays within the
+    # level of 5 %.
     false = found[:, 1:].sum(axis=1) / np.maximum(found.sum(axis=1), 1)
     assert false.mean() <= 0.05

@@ -70,7 +70,8 @@ FIRST, SECOND = (0x1B, 0x9E, 0x77), (0xD9, 0x5F, 0x02)
 """The colours of Flent's first two curves."""
 
 CACHE = Path(sys.prefix) / "matplotlib"
-"""The folder of Matplotlib's list of fonts. It is kept, because making the list takes seconds."""
+"""The folder of Matplotlib's list of fonts. The tests keep this folder, because making the list
+takes seconds."""
 
 FLENT = """\
 import sys
@@ -314,7 +315,8 @@ def test_what_has_no_series_is_not_exported(tailback: Tailback, tmp_path: Path) 
     assert not (tmp_path / "x.json").exists()
 
 
-# Times are as on a test bed. Flows start 5 s after the test, and each sample has a duration.
+# The times in the data file are like the times of a test bed. Flows start 5 s after the test, and
+# each sample has a duration.
 T0 = 1_563_000_000.0
 RATES = {"TCP upload::1": (4.0, 6.0), "TCP upload::2": (3.0, 2.0)}
 

@@ -174,8 +174,8 @@ def test_what_a_variant_lacks_cannot_be_told(made: tb.Comparison) -> None:
 
 
 def test_one_of_many_exceeds_by_chance_no_more_often() -> None:
-    """If 20 values are exactly at their bound, some value exceeds it by chance in most comparisons.
-    The gate corrects for this."""
+    """If 20 values are exactly at their bound, some value exceeds its bound by chance in most
+    comparisons. The gate corrects for the number of values."""
     alone = together = 0
     for i in range(200):
         ps = [drawn(20 * i + k, 6, 0.10, 1).against(0.10, relative=True).more() for k in range(20)]

@@ -1,5 +1,5 @@
-"""Tests the functions for graders. They return the errors of untrusted submissions with positions,
-the costs and values of submissions, and assertions as objects."""
+"""Tests the functions for graders. These functions return the errors of untrusted submissions with
+positions, the costs and values of submissions, and assertions as objects."""
 
 from __future__ import annotations
 

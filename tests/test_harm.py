@@ -154,7 +154,7 @@ def test_stored_results_keep_their_harm(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "runs" / again[0].without["newcomer"])
     lost = tb.open_results(tmp_path)
     assert set(flow(lost[0], "incumbent")["harm"]) == {"stream"}
-    # Without `--without`, the same scenario has no harm.
+    # Without the option `--without`, the results of the same scenario do not contain harm.
     assert "harm" not in flow(run(tmp_path / "plain")[0], "incumbent")
 
 

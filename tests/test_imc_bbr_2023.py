@@ -253,8 +253,8 @@ DRAWN = {
     "4.15/cubic/100kB/10Mbit/75ms": 0.11,
 }
 """Recorded errors of rows with one seed, in percent of the link's rate. A hash selects the rows, so
-that rows with large errors are included. All of them have at most 100 Mbit/s, because such rows
-take little time."""
+that rows with large errors are included. The rate of these rows is at most 100 Mbit/s, because the
+runs of such rows take little time."""
 MORE = 0.5
 """The largest allowed growth of an error, in percentage points."""
 

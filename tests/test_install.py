@@ -21,7 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the wheel as `make wheel` does, from files that are already compiled."""
     out = tmp_path_factory.mktemp("dist")
-    # Delete an earlier build. Otherwise its files could hide that this build omits a file.
+    # Delete an earlier build. The files of an earlier build could hide that this build omits a
+    # file.
     shutil.rmtree(ROOT / "data/data/share", ignore_errors=True)
     (ROOT / "data/data/share").mkdir(parents=True)
     prefix = Path(sys.prefix)

@@ -1,7 +1,7 @@
 """Checks that a hostile program inside a guest cannot reach anything on this machine.
 
-isolation/hostile.c is the hostile program. It tries each known way out of the guest, and prints the
-result of each attempt.
+isolation/hostile.c is the hostile program. This program tries each known way out of the guest, and
+prints the result of each attempt.
 """
 
 from __future__ import annotations

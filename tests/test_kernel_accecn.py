@@ -115,7 +115,8 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
         first = (there[0].seq + 1) % 2**32
         if not any(segment.ce for segment in there):
             continue  # a lost SYN-ACK was repeated without ECN
-        # Data arrives when it leaves the link. Its ACK reaches the return link half an RTT later.
+        # Data arrives when it leaves the link. The ACK for this data reaches the return link half
+        # an RTT later.
         data = [(s.time_ns + 5_000_000, 0, s) for s in there if s.payload]
         acks = [(s.time_ns, 1, s) for s in back if not s.syn]
         acknowledged = packets_ce = bytes_ce = 0
@@ -140,7 +141,7 @@ def test_copies_of_what_was_acknowledged_before_the_last_ack_do_not_count(
     assert acknowledgements > 100
     assert counted > 30
     assert left_out > 5
-    # Segments with data also carry the option, with the initial byte counters. The option reduces
-    # the payload.
+    # Segments with data also carry the option of Accurate ECN, with the initial byte counters. This
+    # option reduces the payload.
     assert max(payloads) == 1436
     assert options == {(1, 0, 1)}

@@ -1,9 +1,9 @@
 """Compares the ACKs of the simulator and the kernel engine, up to a few seconds after the first
 delayed ACK.
 
-Linux acknowledges every segment while the receive window grows. How long it grows depends on the
-size of the segments. The start of delayed ACKs determines when the sender sends pairs of segments.
-It therefore determines whether a queue marks or drops one packet or two.
+Linux acknowledges every segment while the receive window grows. The size of the segments determines
+how long the receive window grows. The start of delayed ACKs determines when the sender sends pairs
+of segments. Delayed ACKs therefore determine whether a queue marks or drops one packet or two.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ ecn = {ecn}
         # The window grows with each of the first 3078 segments. The ACKs of the next 16 segments
         # are not delayed either.
         (1448, "auto", "8s", 1000, 3094),
-        # With segments of 1436 bytes, the window grows as many times.
+        # With segments of 1436 bytes, the window also grows with each of the first 3078 segments.
         (1448, "accecn", "8s", 1000, 3094),
         # With small segments, less than half of the buffer is payload, so the window never grows.
         (500, "auto", "1s", 0, 16),
@@ -77,7 +77,8 @@ def test_delayed_acks_begin_with_the_same_segment(
         streams.append([(ack.ack - first) % 2**32 / payload for ack in acks if not ack.syn])
     sim, kernel = streams
     assert sim == kernel
-    # Slow start before the first losses also has ACKs of several segments, so look only beyond it.
+    # ACKs of several segments also occur in slow start before the first losses, so look only at
+    # later segments.
     pairs = [
         round(before)
         for before, after in pairwise(sim)

@@ -96,8 +96,8 @@ def test_the_page_shows_every_cell_on_both_clocks() -> None:
         assert f"| {cell.name} | virtual | 9.5 (9.4 to 9.6) | 5 (5 to 5) |" in text
         assert f"| {cell.name} | real | 8.55 | 5 | 9 | 3.5 |" in text
     assert text.count("real, on |") == len(virtual_time.OFFLOADED)
-    # Throughput in real time is lower by (9.5 - 8.55) / 9.5 = 10 %. Late timers lose 12.234 us of
-    # every 1223.434 us, which is 1 %.
+    # In real time, the throughput is lower than in virtual time by (9.5 - 8.55) / 9.5 = 10 %. Late
+    # timers lose 12.234 us of every 1223.434 us, which is 1 %.
     assert "| throughput | 10.00 | 10.00 |" in text
     assert "| rate lost through late timers, % | 1.00 | 1.00 |" in text
     assert prose.loose("virtual-time.md", text) == []

@@ -1,23 +1,23 @@
-"""Compares the CPU time per data packet of other simulators with the CPU time of tailback. Each
-peer takes turns with tailback in the same scenario, on one core, and the script prints medians. The
-ratio of two times is the median over pairs of neighbouring turns, because the load of the machine
-changes less within a pair than within the whole comparison.
+"""Compares the CPU time per data packet of other simulators with the CPU time of tailback. The
+script runs tailback and each other simulator (peer) alternately in the same scenario on one core,
+and prints medians. The ratio of two times is the median over pairs of consecutive runs. The load of
+the machine changes less within a pair than within the whole comparison.
 
 The time of tailback excludes its start and the writing of results. The time of a peer is the CPU
 time of its whole process, because its start takes a few milliseconds. A further column compares
 whole processes.
 
-- ns-3: one CUBIC flow through CoDel. Its wheel from PyPI is compiled for any x86-64 processor, so a
-  build for this machine's processor would be faster. ns-3 leaves out RACK-TLP, histograms and
-  series.
-- csg-htsim: Reno flows through a FIFO, compiled from git for this processor. It leaves out SACK,
-  delayed ACKs, RACK, CoDel, histograms and series.
-- ccsim: one CUBIC flow through CoDel, compiled from git by Go. It leaves out histograms.
+- ns-3: one CUBIC flow through CoDel. The wheel of ns-3 from PyPI is compiled for any x86-64
+  processor, so a build for this machine's processor would be faster. ns-3 leaves out RACK-TLP,
+  histograms and series.
+- csg-htsim: Reno flows through a FIFO, compiled from git for this processor. csg-htsim leaves out
+  SACK, delayed ACKs, RACK, CoDel, histograms and series.
+- ccsim: one CUBIC flow through CoDel, compiled from git by Go. ccsim leaves out histograms.
 
-csg-htsim and ccsim are only in source repositories, so they need access to github.com, git, g++ and
-Go. `--htsim DIR` and `--ccsim DIR` name folders with their sources, which need not be clones.
-csg-htsim needs only the files for TCP and a FIFO, and a `sim/Makefile` that builds `libhtsim.a`
-with `CFLAGS`. The output lists the peers that could not be built, and why.
+csg-htsim and ccsim exist only as source code, so building them needs access to github.com, git, g++
+and Go. `--htsim DIR` and `--ccsim DIR` name folders with the sources of csg-htsim and ccsim, which
+need not be clones. csg-htsim needs only the files for TCP and a FIFO, and a `sim/Makefile` that
+builds `libhtsim.a` with `CFLAGS`. The output lists the peers that could not be built, and why.
 
     python benches/peers/side_by_side.py [--seconds 10] [--turns 3] [--peers NAME ...] [--cache DIR]
 """
@@ -92,11 +92,11 @@ class Pair:
     run: Callable[[], Turn]
     seconds: float
     values: tuple[str, ...] = ()
-    """Values of tailback's scenario that differ from case a."""
+    """Values of tailback's scenario that differ from the scenario "case a"."""
 
 
 class Unavailable(Exception):
-    """A peer cannot be built here."""
+    """Raised if a peer cannot be built on this machine."""
 
 
 def need(program: str) -> None:
@@ -124,7 +124,8 @@ def cloned(url: str, cache: Path, given: Path | None) -> Path:
 
 
 def ns3(cache: Path) -> Path:
-    """Compile the program, and copy its libraries beside it. Return its path."""
+    """Compile the ns-3 program, and copy its libraries into the same folder. Return the program's
+    path."""
     folder = cache / NS3.replace("==", "-")
     program = folder / "case-a"
     if program.exists() and program.stat().st_mtime > (HERE / "ns3.cc").stat().st_mtime:
@@ -151,7 +152,7 @@ def ns3(cache: Path) -> Path:
 
 
 def htsim(cache: Path, given: Path | None) -> Path:
-    """Compile csg-htsim and the program. Return its path."""
+    """Compile csg-htsim and the program that uses it. Return its path."""
     need("g++")
     need("make")
     sources = cloned(HTSIM, cache, given) / "sim"
@@ -176,7 +177,7 @@ def ccsim(cache: Path, given: Path | None) -> Path:
 
 def peer(command: Sequence[str], read: Callable[[str], tuple[int, float | None]]) -> Turn:
     """Run a peer once. `read` returns the number of data packets and the share of lost packets from
-    its output."""
+    the peer's output."""
     # A child process inherits the peak memory of its parent, so no smaller peak can be measured.
     # Writing 5 to clear_refs resets the peak to the current use.
     Path("/proc/self/clear_refs").write_text("5", "ascii")
@@ -215,7 +216,7 @@ def goodput(output: str) -> tuple[int, None]:
 
 
 def ccsim_scenario(seconds: float, cache: Path) -> Path:
-    """Write case a for ccsim. Return the file."""
+    """Write the scenario "case a" in the format of ccsim. Return the file."""
     path = cache / "case-a.json"
     link = {"rate_mbps": 100, "owd_ms": 10, "loss": 0, "queue": {"kind": "codel"}}
     flow = {"cc": "cubic", "start_at_s": 0, "app": {"kind": "bulk"}}
@@ -299,7 +300,7 @@ def span(numbers: Sequence[float], digits: int) -> str:
 
 
 def compare(pair: Pair, turns: int) -> None:
-    """Run both in turn, and print a row for each."""
+    """Run tailback and the peer alternately, and print a row for each of them."""
     found: dict[str, list[Turn]] = {"tailback": [], pair.peer: []}
     for _ in range(turns):
         found["tailback"].append(ours(pair.seconds, *pair.values))
@@ -339,7 +340,8 @@ def main() -> None:
     parser.add_argument("--ccsim", type=Path, metavar="DIR", help="sources of ccsim")
     parser.add_argument("--cache", type=Path, default=Path.home() / ".cache" / "tailback" / "peers")
     args = parser.parse_args()
-    # Every process inherits this core, so that no process moves between cores.
+    # Pin this process to one core. Child processes inherit the core, so no process moves between
+    # cores.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     print(f"{date.today()}, load {os.getloadavg()[0]:.0f}, {processor()}\n")
     print(

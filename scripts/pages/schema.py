@@ -16,7 +16,8 @@ LEAST_BYTES = 120
 shorter."""
 
 ANNOTATIONS = ("description", "default")
-"""Annotations that a key adds to a shared part. They are written beside the reference."""
+"""Annotations that a key adds to a shared part. These annotations are written in the object that
+contains the `$ref`."""
 
 Schema = dict[str, Any]
 Names = tuple[str, ...]

@@ -1,5 +1,5 @@
-"""Extends Sphinx. It shows results of experiments as pages with sortable tables. It also removes
-links to folders of the sources, which the site does not contain."""
+"""Extends Sphinx. The extension shows results of experiments as pages with sortable tables. It also
+removes links to folders of the sources, which the site does not contain."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def without_folders(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def whole_options(_: Sphinx, document: nodes.document) -> None:
-    """Keep options of commands, such as `--x-scale`, in one line. Browsers break them at a
-    hyphen."""
+    """Keep options of commands, such as `--x-scale`, in one line. Without this class, browsers
+    break an option at a hyphen."""
     for literal in document.findall(nodes.literal):
         if _OPTION.fullmatch(literal.astext()):
             literal["classes"].append("option-name")
 
 
 class ResultsTable(nodes.General, nodes.Element):
-    """A node for a table of results. Its numbers are not in the search index."""
+    """A node for a table of results. The numbers of the table are not in the search index."""
 
 
 class ResultsTableDirective(Directive):
-    """A directive that inserts a table of the current results file. Its argument is the number of
-    the table."""
+    """A directive that inserts a table of the current results file. The argument of the directive
+    is the number of the table."""
 
     required_arguments = 1
 
@@ -78,7 +78,7 @@ class ResultsParser(MystParser):
 
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
-    """Yield the paragraphs of the page. Its tables are replaced by directives."""
+    """Yield the paragraphs of the page. Directives replace the tables of the page."""
     # Leave the page out of tables of contents and the search. The experiment's page links to it.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]

@@ -38,7 +38,7 @@ class Judged:
 
     @classmethod
     def read(cls, evidence: Path, name: str, title: str) -> Judged | None:
-        """Read the stored results. Return None if nothing is stored."""
+        """Read the stored results. Return None if the experiment has no stored page or goals."""
         file, page = evidence / name / FILE, evidence / f"{name}.md"
         if not file.exists() or not page.exists():
             return None

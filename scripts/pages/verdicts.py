@@ -1,8 +1,8 @@
 """Extends Sphinx: shows the verdicts of the league as sortable tables, with links to scenarios.
 
-The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`. It shows a table
-of the algorithm's verdicts, with a row for each section of the standard. If its argument is a suite
-(`cc`, `queue`), it shows a matrix of sections and algorithms."""
+The directive `verdicts` takes an algorithm in the syntax of `tailback evaluate`. The directive
+shows a table of the algorithm's verdicts, with a row for each section of the standard. If the
+argument is a suite (`cc`, `queue`), the directive shows a matrix of sections and algorithms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REFERENCE = "reference/evaluation"
 
 
 class VerdictsTable(nodes.General, nodes.Element):
-    """A node for a table of verdicts. Its numbers are not in the search index."""
+    """A node for a table of verdicts. The numbers of the table are not in the search index."""
 
 
 class VerdictsDirective(Directive):
@@ -56,7 +56,7 @@ class VerdictsDirective(Directive):
 
 def downloads(env: BuildEnvironment, subject: Subject) -> dict[str, str]:
     """Register the scenarios of an algorithm's sections as downloads of the current page. Return
-    their paths below the folder of downloads, by name."""
+    the path of each scenario, relative to the folder of downloads, by name."""
     folder = SCENARIOS / subject.suite / "scenarios"
     if subject.is_stack:
         folder = scenarios_of_stack(folder, subject, Path(env.doctreedir).parent / "stacks")
@@ -69,7 +69,7 @@ def downloads(env: BuildEnvironment, subject: Subject) -> dict[str, str]:
 
 def scenarios_of_stack(folder: Path, subject: Subject, parent: Path) -> Path:
     """Write the scenarios of a stack's sections, with the stack in place of the tested algorithm's
-    flows. Return their folder."""
+    flows. Return the folder of the scenarios."""
     file = subject.name.removeprefix(PREFIX)
     [entry] = tomllib.loads((ROOT / file).read_text(encoding="utf-8"))["programs"]
     made = parent / subject.slug
@@ -149,8 +149,8 @@ def look(row: Row) -> str:
 
 
 def sort_key(row: Row) -> str:
-    """Return the HTML attribute by which the site's script sorts a column. It contains the measured
-    value divided by its bound."""
+    """Return the HTML attribute by which the site's script sorts a column. The attribute contains
+    the measured value divided by its bound."""
     return ' data-value=""' if row.ratio is None else f' data-value="{row.ratio:.6g}"'
 
 

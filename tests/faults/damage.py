@@ -3,9 +3,9 @@
     .venv/bin/python tests/faults/damage.py [--every N] [--json]
 
 No command may print a traceback. `run` must repeat damaged runs and give correct results. Any other
-command must give its usual output if it does not need the damaged file. Otherwise it must end with
-an error that names the damaged path. `verify` must find all damage. No command may touch a file
-outside the folder of results.
+command must give its usual output if it does not need the damaged file. If the command needs the
+damaged file, it must end with an error that names the damaged path. `verify` must find all damage.
+No command may touch a file outside the folder of results.
 """
 
 from __future__ import annotations
@@ -301,7 +301,8 @@ def attempt(made: Prepared, kind: str, damage: Callable[[Path], object]) -> list
 
 
 NAMELESS = ("index.json: missing", "index.json: a link to nothing")
-"""Damage after which the sweep seems to be missing. Commands then show its runs without a title."""
+"""Damage after which the sweep seems to be missing. After this damage, commands show the sweep's
+runs without a title."""
 
 
 def _after_run(made: Prepared, kind: str, ended: harness.Ended) -> list[str]:

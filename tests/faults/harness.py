@@ -40,7 +40,7 @@ seeds = 2
 TIMEOUT_S = 300.0
 
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-"""The folder for tries. It is in memory, so that no try waits for a disk."""
+"""The folder for tries. This folder is in memory if possible, so that no try waits for a disk."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ COMMANDS = (
 )
 
 REPRODUCE = Command("reproduce", ("reproduce", "dctcp-internet-2014", "--quick", "--part", "fig2"))
-"""A published experiment. It takes minutes and runs only on request."""
+"""A published experiment. This command takes minutes and runs only on request."""
 
 
 @dataclass
@@ -109,8 +109,8 @@ class Prepared:
         shutil.copytree(self.place / "start", self.work, symlinks=True)
 
     def call(self, within: Callable[[], None] | None = None) -> Callable[[], int]:
-        """Return the function that the forked child runs. It calls `within` just before the
-        command."""
+        """Return the function that the forked child runs. This function calls `within` just before
+        the command."""
         return lambda: tailback(self.args(), within)
 
     def args(self) -> list[str]:
@@ -168,7 +168,7 @@ def tailback(args: list[str], within: Callable[[], None] | None = None) -> int:
 
 
 def run(call: Callable[[], int], folder: Path, *, kill_after: float | None = None) -> Ended:
-    """Run a function in a fork with the current folder `folder`. Kill it after `kill_after`
+    """Run a function in a fork with the current folder `folder`. Kill the fork after `kill_after`
     seconds."""
     said = folder.parent / "said"
     out, err = said.with_suffix(".out"), said.with_suffix(".err")

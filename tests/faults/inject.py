@@ -4,11 +4,12 @@
 
 Without --tries, every call fails once. With --tries N, N calls fail for each command and fault,
 evenly spaced. The exit status is 1 if an error was found. If a call fails, the command must end
-with status 1 (or 2 if its input cannot be read). It must print an error that names a path. If the
-failure cannot affect the result, the command must instead end with status 0 and leave the correct
-files. In both cases, every stored file must be complete. If the command then runs again without a
-fault, it must leave the correct files and no others. The faults `short` (an incomplete write) and
-`EINTR` must not affect the result. The fault `kill` ends the process at the chosen call.
+with status 1 (or 2 if its input cannot be read). The command must also print an error that names a
+path. If the failure cannot affect the result, the command must instead end with status 0 and leave
+the correct files. Whatever the exit status is, every stored file must be complete. If the command
+then runs again without a fault, it must leave the correct files and no other files. The faults
+`short` (an incomplete write) and `EINTR` must not affect the result. The fault `kill` ends the
+process at the chosen call.
 """
 
 from __future__ import annotations

@@ -29,7 +29,8 @@ PROCESSES = "processes"
 
 
 def kill(made: Prepared, moment: float) -> tuple[bool, list[str]]:
-    """Kill a command once. Return whether it was killed before its end, and the errors found."""
+    """Kill a command once. Return whether the command was killed before its end, and the errors
+    found."""
     made.fresh()
     ended = harness.run(made.call(), made.work, kill_after=moment)
     wrong = []

@@ -1,5 +1,5 @@
-"""Writes the page about `tailback evaluate`: the sections of RFC 9743 and RFC 7928, the cases of
-the BBR draft, and how each is decided."""
+"""Writes the page about `tailback evaluate`. It lists the sections of RFC 9743 and RFC 7928, the
+cases of the BBR draft, and the criterion of each section and case."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ _LEFT_OUT = (
     (r", in packet times$", ", in units of the transmission time of one packet"),
     (r", divided by the larger of the two$", r", divided by the larger of the two values"),
 )
-"""Patterns of measures that leave out a word, and the text with this word."""
+"""Patterns of abbreviated descriptions of measures, and the text that replaces each of them."""
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
@@ -158,7 +158,7 @@ def _of_program(case: str) -> str:
 
 
 def _in_full(measure: str) -> str:
-    """A measure such as "delay minus FIFO's" leaves out a word. Write the measure with it."""
+    """Replace abbreviations such as "delay minus FIFO's" in the description of a measure."""
     for pattern, text in _LEFT_OUT:
         measure = re.sub(pattern, text, measure)
     return measure

@@ -1,4 +1,4 @@
-"""Makes a short scenario for each entry of the registries. A test runs all of them."""
+"""Makes a short scenario for each entry of the registries. A test runs all of these scenarios."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Head:
     """The file's path, relative to the sources."""
     about: str
     deviations: str
-    """Deviations from the algorithm's source. Empty if the comment has none."""
+    """Deviations from the algorithm's source. Empty if the comment does not list deviations."""
 
 
 def head(kind: str, name: str) -> Head:
