@@ -54,8 +54,8 @@ cc = "reno"
 
 @contextmanager
 def cluster(folder: Path, memory: Path) -> Iterator[str]:
-    """Start a Dask scheduler and two workers with one thread each. Their working folders are in
-    memory."""
+    """Start a Dask scheduler and two workers with one thread each. The working folders of the
+    scheduler and the workers are in memory."""
     file = folder / "scheduler.json"
     common = ["--host", "127.0.0.1", "--no-dashboard", "--scheduler-file", str(file)]
     worker = ["worker", "--nthreads", "1", "--no-nanny", "--local-directory", str(memory)]

@@ -7,10 +7,10 @@ with itself.
     python benches/false_verdicts.py --part 5.2.1    only these sections
 
 Runs are stored in `results` and reused. In a redraw, the script draws different seeds for the
-tested algorithm and for the reference. Both get as many seeds as the section has with `--quick`.
-The tested algorithm and the reference thus differ only by chance. The seeds are drawn from a stock
-of runs with four times as many seeds. The table counts the verdicts of each section that compares
-the tested algorithm with a reference.
+tested algorithm and for the reference. The algorithm and the reference each get as many seeds as
+the section has with `--quick`. The tested algorithm and the reference thus differ only by chance.
+The seeds are drawn from a stock of runs with four times as many seeds. The table counts the
+verdicts of each section that compares the tested algorithm with a reference.
 """
 
 from __future__ import annotations

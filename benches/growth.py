@@ -220,8 +220,8 @@ def rates(quick: bool) -> Iterator[Point]:
 def entries(quick: bool) -> Iterator[Point]:
     draw = random.Random(1)
     seconds = 10 if quick else 60
-    # A scenario file can hold about ten thousand rate steps. A trace can have more, because it is a
-    # separate file.
+    # A scenario file can hold about ten thousand rate steps. A trace can have more rate steps,
+    # because a trace is a separate file.
     for n in (1, 100, 10_000) if quick else (1, 10, 100, 1000, 10_000, 30_000):
         each = [f"{draw.uniform(80, 120):.1f}Mbit" for _ in range(n)]
         told = [[f"{round(1e6 * seconds * i / n)}us", rate] for i, rate in enumerate(each)]
@@ -394,7 +394,7 @@ def figure(part: Part, rows: Sequence[Row]) -> Any:
 
 
 def main() -> None:
-    """Print a table for each part. With --write, also write them to the docs page."""
+    """Print a table for each part. With --write, also write the tables to the docs page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small and short, under two minutes")

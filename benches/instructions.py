@@ -3,8 +3,8 @@ regressions are visible.
 
 A shortened run of each case runs under valgrind's callgrind, which also simulates a second-level
 cache of 1 MB. The counts of callgrind do not depend on host load. `make bench` compares the counts
-with benches/instructions.json. `make bench` fails if a case needs over 3 % more instructions. It
-also fails if the cache misses per packet of a case rise by more than 5 % plus 0.1. After an
+with benches/instructions.json. `make bench` fails if a case needs over 3 % more instructions. `make
+bench` also fails if the cache misses per packet of a case rise by more than 5 % plus 0.1. After an
 intended change, `--update` writes new counts to benches/instructions.json.
 """
 

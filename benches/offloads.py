@@ -4,8 +4,8 @@
     python benches/offloads.py --only 1Gbit --no-kernel
 
 The script runs each scenario in the simulator without offloads, in the simulator with offloads, and
-on the kernel engine with offloads. It prints a table in Markdown. The kernel engine needs `tailback
-kernel build`."""
+on the kernel engine with offloads. The script prints a table in Markdown. The kernel engine needs
+`tailback kernel build`."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ time it spends on the report.
 
 Each experiment runs twice, as a user would run it, in a temporary folder. Unless `--seeds` sets a
 number, the run uses all seeds of the experiment. The second command finds every run in the store
-and only makes the report again. The report therefore takes most of this command's time. Modules are
-compiled beforehand, like the modules of an installed package.
+and only makes the report again. The report therefore takes most of the second command's time.
+Modules are compiled beforehand, like the modules of an installed package.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ per data packet.
 
 Each stack transfers 200 MB at 100 Mbit/s and 20 ms through fq_codel, without other flows. quinn
 uses encryption and ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time
-is the time of the whole run. It includes the sender, the receiver, the network and the writing of
-files. The fastest of three runs is used, because host load can only slow down a run.
+is the time of the whole run. This time includes the sender, the receiver, the network and the
+writing of files. The fastest of three runs is used, because host load can only slow down a run.
 
 Instructions are counted in the example `count` of the stack's crate, under valgrind, for 20 MB over
 the same path. Host load does not affect these counts.

@@ -5,9 +5,9 @@
 Runs the Rust tests with LLVM's coverage counters (`-C instrument-coverage`). Branch coverage needs
 the option `-Z coverage-options=branch`, which stable Rust accepts if RUSTC_BOOTSTRAP is set. The
 script needs llvm-profdata and llvm-cov of rustc's LLVM release. The script finds these programs in
-rustup's component or in PATH. Otherwise it unpacks Debian packages into target/llvm. `--lines` also
-prints the lines that no test reaches, and the branches that no test takes. For a branch, it prints
-line, column and the value that the condition never had.
+rustup's component or in PATH. Otherwise the script unpacks Debian packages into target/llvm.
+`--lines` also prints the lines that no test reaches, and the branches that no test takes. For a
+branch, the script prints line, column and the value that the condition never had.
 """
 
 from __future__ import annotations
@@ -88,8 +88,9 @@ def _first_test(path: Path) -> int:
 
 def _lines(file: Mapping[str, object], end: int) -> dict[int, bool]:
     """Return whether each line was reached, from LLVM's segments."""
-    # A segment extends from its line and column to the next segment. Its fields are line, column,
-    # count, whether it has a count, whether it begins a region, and whether it is a gap.
+    # A segment extends from its line and column to the next segment. The fields of a segment are
+    # line, column, count, whether it has a count, whether it begins a region, and whether it is a
+    # gap.
     covered: dict[int, bool] = {}
     last = None
     for line, of_line in groupby(file["segments"], key=lambda s: s[0]):  # type: ignore[call-overload]

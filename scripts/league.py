@@ -73,7 +73,8 @@ class Entrant:
 
     @property
     def label(self) -> str:
-        """The name that `--only` accepts. For a stack, it is the name of the stack's file."""
+        """The name that `--only` accepts. For a stack, this name is the name of the stack's
+        file."""
         return league.label_of(self.name)
 
     def sections(self) -> list[str]:

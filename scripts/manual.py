@@ -1,5 +1,5 @@
-"""Writes the manual pages and shell completions of a wheel. The wheel installs them into the folder
-share/ of a Python environment, where `man` and the shells look for them.
+"""Writes the manual pages and shell completions of a wheel. The wheel installs these files into the
+folder share/ of a Python environment, where `man` and the shells look for them.
 
     python scripts/manual.py DIR
 """

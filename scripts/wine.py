@@ -43,8 +43,7 @@ PROGRAMS = ("wine", "mvn", "x86_64-w64-mingw32-gcc", "x86_64-w64-mingw32-objdump
 
 PYTEST = (
     *("-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"),
-    # Leave out this test. It would not end, because Wine does not close the output of a process's
-    # child.
+    # Leave out this test, which would not end: Wine does not close the output of a process's child.
     *("-k", "not needs_nothing_of_unix"),
 )
 """The arguments of Python that run tests. Other steps run the commands of the test that is left

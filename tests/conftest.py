@@ -204,8 +204,8 @@ def contents(out: Path) -> dict[str, bytes]:
 
 
 def on_both_engines(scenario: str, out: Path, **changes: Any) -> list[tb.Run]:
-    """Change these values in a scenario. Return its runs in the simulator and on the kernel
-    engine."""
+    """Change these values in a scenario. Return the scenario's runs in the simulator and on the
+    kernel engine."""
     return [
         run
         for engine in ("sim", "kernel")

@@ -69,7 +69,8 @@ class Case:
     signal: str
     """Whether packets are lost or marked: `drops` or `marks`."""
     every: int
-    """Distance between lost or marked packets. For a random case, this is the mean distance."""
+    """Distance between lost or marked packets. For a random case, this value is the mean
+    distance."""
     random: bool
     law: float
     """Mean number of packets in flight according to the formula."""

@@ -158,9 +158,9 @@ def test_normalised_values_of_a_point() -> None:
     found = made(["a", "b"], parts=["flows"], seeds=2)
     point = next(p for p in Gathered(found).of("flows") if (p.at.l_flows, p.at.c_flows) == (2, 8))
     values = {(row, name): stat["mean"] for row, name, stat in normalised(point, "a")}
-    # Synthetic flows have equal rates with 2 % of noise. Their windows are therefore proportional
-    # to the RTTs of 10.5 and 25 ms. The window for equal shares is proportional to 1 / ((2 / 10.5 +
-    # 8 / 25) / 10).
+    # Synthetic flows have equal rates with 2 % of noise. The windows of these flows are therefore
+    # proportional to the RTTs of 10.5 and 25 ms. The window for equal shares is proportional to 1 /
+    # ((2 / 10.5 + 8 / 25) / 10).
     assert values["normalised rate", "L"] == pytest.approx(1.0, rel=0.06)
     equal = 10 / (2 / 10.5 + 8 / 25)
     assert values["normalised window", "L"] == pytest.approx(10.5 / equal, rel=0.08)

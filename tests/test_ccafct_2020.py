@@ -1,4 +1,4 @@
-"""Tests the experiment `ccafct-2020`: scenarios, statistics, and values drawn by hash."""
+"""Tests the experiment `ccafct-2020`: scenarios, statistics, and values that a hash selects."""
 
 from __future__ import annotations
 

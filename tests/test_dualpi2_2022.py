@@ -92,8 +92,8 @@ def test_ratios_and_windows_of_the_source_are_as_defined_here() -> None:
 
 
 def test_udp_counts_its_payload() -> None:
-    """The UDP rate of the publication counts only payload. The published utilisation at 50 and 70
-    Mbit/s and loss at 140 and 200 Mbit/s show this."""
+    """The UDP rate of the publication counts only payload. This follows from the published
+    utilisation at 50 and 70 Mbit/s, and from the published loss at 140 and 200 Mbit/s."""
     known = layout.published()
     for rate in (50, 70):
         used = known[OVERLOAD, f"mix_1000d_u{rate}s5_r_u0s5_udp", "util_mean"]

@@ -300,7 +300,7 @@ def test_one_part_alone_makes_a_report() -> None:
 
 
 def test_rows_of_table_1_drawn_by_hash(tmp_path: Path) -> None:
-    """Two rows drawn by hash, with one seed each, have errors within the experiment's
+    """Two rows that a hash selects, with one seed each, have errors within the experiment's
     tolerances."""
     names = [f"readings/taken/{kind}" for kind in ("two-reno", *(f"step-{t}" for t, _ in pts.ROWS))]
     batches = pts.plan(["readings"], [], [("taken", {})], quick=False)

@@ -1,5 +1,5 @@
-"""Tests the experiment `imc-bbr-2023`: published values, scenarios, gains, goals, and values drawn
-by hash."""
+"""Tests the experiment `imc-bbr-2023`: published values, scenarios, gains, goals, and values that a
+hash selects."""
 
 from __future__ import annotations
 

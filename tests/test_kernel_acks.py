@@ -47,8 +47,8 @@ ecn = {ecn}
 @pytest.mark.parametrize(
     ("mss", "feedback", "duration", "since", "first_pair"),
     [
-        # The window grows with each of the first 3078 segments. The ACKs of the next 16 segments
-        # are not delayed either.
+        # The window grows with each of the first 3078 segments. The receiver also does not delay
+        # the ACKs of the next 16 segments.
         (1448, "auto", "8s", 1000, 3094),
         # With segments of 1436 bytes, the window also grows with each of the first 3078 segments.
         (1448, "accecn", "8s", 1000, 3094),

@@ -1,6 +1,7 @@
 """Studies that are part of tailback: published experiments, sets of scenarios, and a validation.
 Studies may use the modules of `tailback` that docs/contributing/studies.md lists. The command line
-finds these studies, like those of other packages, through the entry point `tailback.studies`.
+finds these studies through the entry point `tailback.studies`, as it finds studies of other
+packages.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ sample. Mutants are written into a copy of the sources in target/mutants. The te
 mutant, one after the other, at low priority. `--again` tries only mutants that survived the last
 call and that equivalent.toml does not explain. With `--again`, only unit tests run, because these
 mutants survived all other tests. `--table` only prints stored results. The command prints a table,
-then the survivors that equivalent.toml does not explain. If there are such survivors, it exits with
-status 1.
+then the survivors that equivalent.toml does not explain. The exit status is 1 if a survivor is not
+explained.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Runs the tests on a mutant of the Python modules that compute metrics. First it runs the tests of
-the mutant's file, then all tests.
+"""Runs the tests on a mutant of the Python modules that compute metrics. The script first runs the
+tests of the mutant's file, then all tests.
 
 cosmic-ray runs this script in a copy of the sources, after it has changed a file in the copy.
 """

@@ -286,7 +286,8 @@ def _list(module: Module) -> list[dict[str, Any]]:
 
 
 def _tool() -> str:
-    """Return the path of cargo-mutants. If it is missing, install it into target/tools."""
+    """Return the path of cargo-mutants. If cargo-mutants is missing, install it into
+    target/tools."""
     installed = TOOLS / "bin" / "cargo-mutants"
     if not installed.exists():
         if present := shutil.which("cargo-mutants"):

@@ -57,12 +57,13 @@ Exhibit = dict[str, Any]
 
 
 def flows(prefix: str, field: str, how: str = "sum", **more: str | float) -> Measure:
-    """Return the place of a field of a group of flows in the summary. `how` is "sum" or "first"."""
+    """Return the position in the summary of a field of a group of flows. `how` is "sum" or
+    "first"."""
     return {"list": "flows", "item": prefix, "field": field, "how": how, **more}
 
 
 def queue(name: str, field: str, factor: float = 1.0) -> Measure:
-    """Return the place of a field of a queue in the summary, and the factor that converts the
+    """Return the position in the summary of a field of a queue, and the factor that converts the
     field to the published unit."""
     return {"list": "queues", "item": name, "field": field, "how": "sum", "factor": factor}
 

@@ -114,8 +114,8 @@ class Case:
 
 
 def sign_test(one: int, other: int) -> float:
-    """Return the p value of the sign test. It is the probability of a difference at least as large
-    if each value is equally likely to increase either count."""
+    """Return the p value of the sign test. The p value is the probability of a difference at least
+    as large as here, if each value is equally likely to increase either count."""
     total, least = one + other, min(one, other)
     tail = sum(math.comb(total, k) for k in range(least + 1)) * 0.5**total
     return min(1.0, 2 * tail)

@@ -25,8 +25,8 @@ PUBLISHED = ("index.html", "report.pdf", "*.csv")
 
 
 class ReportsDirective(Directive):
-    """The directive that lists the experiments. For each experiment, it shows a link to the report,
-    or the command that makes the report.
+    """The directive that lists the experiments. For each experiment, the directive shows a link to
+    the report, or the command that makes the report.
     """
 
     def run(self) -> list[nodes.Node]:

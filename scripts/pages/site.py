@@ -1,5 +1,5 @@
-"""Extends Sphinx. The extension shows results of experiments as pages with sortable tables. It also
-removes links to folders of the sources, which the site does not contain."""
+"""Extends Sphinx. The extension shows results of experiments as pages with sortable tables. The
+extension also removes links to folders of the sources, which the site does not contain."""
 
 from __future__ import annotations
 
@@ -79,7 +79,8 @@ class ResultsParser(MystParser):
 
 def markdown(results: dict[str, Any], tables: list[dict[str, Any]]) -> Iterator[str]:
     """Yield the paragraphs of the page. Directives replace the tables of the page."""
-    # Leave the page out of tables of contents and the search. The experiment's page links to it.
+    # Leave the page out of tables of contents and the search. The experiment's page links to this
+    # page.
     yield f"---\norphan: true\nnosearch: true\n---\n\n# {results['title']}: all results"
     yield from results["lead"]
     yield "\n".join(f"- **{key}**: {value}" for key, value in results["facts"])
@@ -103,7 +104,7 @@ def visit_table(translator: HTML5Translator, node: ResultsTable) -> None:
 
 
 def table_html(table: dict[str, Any]) -> str:
-    """Return a table with a heading. The site's script makes it sortable."""
+    """Return a table with a heading. The site's script makes the table sortable."""
     classes = [' class="number"' if right else "" for right in table["right"]]
     head = "".join(
         f'<th scope="col"{kind}><button type="button">{_INLINE.renderInline(name) or "&nbsp;"}'

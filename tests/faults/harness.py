@@ -92,8 +92,8 @@ class Prepared:
 
     command: Command
     place: Path
-    """A folder of the command. Its subfolder `start` has the starting state, and the command runs
-    in `work`."""
+    """A folder of the command. The subfolder `start` has the starting state, and the command runs
+    in the subfolder `work`."""
     reference: dict[str, bytes] = field(default_factory=dict)
     seconds: float = 0.0
     stdout: str = ""

@@ -128,8 +128,8 @@ run."""
 
 
 def namesakes(sweep_id: str, root: Path) -> list[str]:
-    """Return the ids of sweeps with the same title as this sweep that began at about the same time,
-    such as the variants of `compare`.
+    """Return the ids of sweeps that have the same title as this sweep and began at about the same
+    time. The variants of `compare` are such sweeps.
 
     Comparing only titles is not enough, because an earlier version of a file may have the same
     title.
@@ -179,8 +179,8 @@ class RemovalPlan:
     root: Path
     sweeps: list[StoredSweep] = field(default_factory=list)
     runs: list[str] = field(default_factory=list)
-    """The runs that no remaining sweep needs. They are runs of the deleted sweeps, and runs that
-    belong to no sweep."""
+    """The runs that no remaining sweep needs. These runs belong only to deleted sweeps, or to no
+    sweep."""
     bytes: int = 0
 
 

@@ -1,11 +1,11 @@
 """Caches the fields of large indexes that commands read to list and delete sweeps.
 
 Reading the index of a sweep with 100,000 runs takes most of a second. For each large sweep, the
-catalogue `sweeps/.catalogue` contains the title, the engine and the run ids. It also contains
-metadata of the sweep's index: device, inode, size, mtime and ctime. An entry is used only if the
-metadata of the index is unchanged. Programs cannot set the ctime, so the entries of a catalogue
-that was copied with its folder do not match. If the catalogue is missing or damaged, commands take
-longer but still work.
+catalogue `sweeps/.catalogue` contains the title, the engine and the run ids. The catalogue also
+contains metadata of the sweep's index: device, inode, size, mtime and ctime. An entry is used only
+if the metadata of the index is unchanged. Programs cannot set the ctime, so the entries of a
+catalogue that was copied with its folder do not match. If the catalogue is missing or damaged,
+commands take longer but still work.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class IndexBriefs:
 
 @contextmanager
 def opened(root: Path) -> Iterator[IndexBriefs]:
-    """Yield the indexes of a folder of results. At the end of the `with` block, store their fields
-    for later commands."""
+    """Yield the indexes of a folder of results. At the end of the `with` block, store the fields of
+    the indexes for later commands."""
     found = IndexBriefs(root)
     try:
         yield found

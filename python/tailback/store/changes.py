@@ -16,8 +16,8 @@ def of(canonical: dict[str, Any]) -> list[dict[str, Any]]:
     scenario in the run's manifest."""
     links = canonical.get("links", [])
     owners = list(_owners(canonical))
-    # The options of queues and impairments before the event. An event lists all options, so
-    # comparing it with these options shows which of them it changes.
+    # The options of queues and impairments before the event. An event lists all options. A
+    # comparison with the options before the event shows which options change.
     options: dict[tuple[int, int | None], dict[str, Any]] = {}
     for number, link in enumerate(links):
         options[number, None] = link.get("queue", {}).get("options", {})

@@ -33,8 +33,8 @@ def point_key(point: Swept) -> Key:
 def key_of(params: Mapping[str, float | str], labels: Mapping[str, str]) -> Key:
     """Return the key that identifies a sweep point with these swept values.
 
-    The key includes the unit from the label, because the numbers in `params` have no unit. With its
-    unit, a key distinguishes 20000 packets, 20000 bytes and 20000 ns.
+    The key includes the unit from the label, because the numbers in `params` have no unit. The unit
+    distinguishes, for example, 20000 packets from 20000 bytes and from 20000 ns.
     """
     return tuple(
         sorted((path, _with_unit(value, labels.get(path, ""))) for path, value in params.items())

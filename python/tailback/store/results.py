@@ -460,11 +460,11 @@ class Results:
         (columns, rows) are swept keys or "flow", "link", "class", "seed". `kind` is "line", "box",
         "cdf", "ccdf", "time", "scatter", "heat" or "bar". `where` selects values of a key.
         `without` is the competitor, for a figure of harm. `width` is the width of the whole figure,
-        e.g. "85mm". `font_size` is the size of text at this width, in points [8; 24 on slides].
-        `begin` and `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms") limit
-        the axes. `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws the
+        e.g. "85mm". `font_size` is the size of text at this width, in points [default: 8, or 24 on
+        slides]. `begin` and `end` ("2s") limit the time range. `x_limits` and `y_limits` ("0:20ms")
+        limit the axes. `rules` ("y=5ms") draws reference lines, and `laws` ("rfc9438") draws the
         predictions of a formula for the measured probability of loss. `events` ("drops", "marks",
-        "slow-start-exit", "all") draws a tick at the time of each such event.
+        "slow-start-exit", "all") draws a tick at the time of each event of this kind.
         """
         from tailback.plot import plot
 
@@ -792,7 +792,7 @@ def _durations(results: Results) -> list[pl.Expr]:
 def _named(run: Run, kind: str) -> list[str]:
     """Return the names of a run's links if `kind` is "link".
 
-    For other kinds, return the names of its flows, sources, programs and groups.
+    For other kinds, return the names of the run's flows, sources, programs and groups.
     """
     if kind == "link":
         return list(run.summary["queues"])

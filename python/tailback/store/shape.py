@@ -97,7 +97,8 @@ def each(shape: Shape) -> Shape:
 
 @dataclass(frozen=True)
 class Absent:
-    """A key that may be missing in a table. If it exists, its value must match the inner schema."""
+    """A key that may be missing in a table. If the key exists, its value must match the inner
+    schema."""
 
     shape: Any
 

@@ -9,7 +9,8 @@ UNSEEN = 10
 """Number of seeds for the final check, which the search does not use."""
 
 BATCH = 8
-"""Number of candidates in a batch. It does not depend on the number of parallel runs."""
+"""Number of candidates in a batch. The size of a batch does not depend on the number of parallel
+runs."""
 
 
 @dataclass(frozen=True, kw_only=True)

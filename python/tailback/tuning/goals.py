@@ -26,7 +26,7 @@ _NEAR = re.compile(r"\s*(=[<>]|[<>]=?)\s*")
 
 @dataclass(frozen=True)
 class GoalQuantity:
-    """A quantity that a goal or a condition uses. It gives one number for each run."""
+    """A quantity that a goal or a condition uses. The quantity gives one number for each run."""
 
     text: str
     """The quantity as the user wrote it."""

@@ -34,7 +34,8 @@ SAMPLERS = {
     "qmc": "Sobol's points, which fill the ranges evenly",
 }
 FIXED = ("random", "qmc")
-"""Samplers that do not depend on results. With them, all candidates are known in advance."""
+"""Samplers that do not depend on results. With these samplers, all candidates are known in
+advance."""
 
 Across = Literal["mean", "worst"]
 
@@ -117,7 +118,8 @@ def make(
     reader.check_words(asked)
     varied = reader.ranges_of(asked.vary)
     axes = reader.axes_of(asked.over)
-    # Load the unchanged file first, so that errors in this file have their line numbers.
+    # Load the unchanged file first, so that errors in this file are reported with their line
+    # numbers.
     first = reader.first()
     file_sweep: dict[str, Any] = json.loads(first.sweep) if first is not None else {}
     if first is not None:
@@ -179,8 +181,8 @@ class _Reader:
             raise InputErrors(*self.wrong.values())
 
     def load(self, values: Sequence[tuple[str, str]], seeds: int) -> _native.Scenario:
-        """Load the scenario with additional values. Its warnings were already shown, so hide
-        them."""
+        """Load the scenario with additional values. Hide the scenario's warnings, because they were
+        already shown."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ScenarioWarning)
             sets = [*self.sets, *values]

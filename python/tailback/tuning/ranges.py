@@ -150,7 +150,7 @@ def _plain(number: float) -> str:
 def parse(path: str, asked: object) -> Vary:
     """Parse the values to try for one path.
 
-    They are text as on the command line, or a list of choices.
+    The values are text as on the command line, or a list of choices.
     """
     option = f"--vary {path}={asked}"
     if not isinstance(asked, str):

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 JOURNAL = "study.journal"
 
 Measure = Callable[[Sequence[Values], int, int], list[MeasuredCandidate]]
-"""A function that measures candidates. Its arguments are the candidates, the number of the first
-candidate, and the total number of candidates."""
+"""A function that measures candidates. The arguments of the function are the candidates, the number
+of the first candidate, and the total number of candidates."""
 
 
 @dataclass(frozen=True)

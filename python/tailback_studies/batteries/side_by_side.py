@@ -57,8 +57,8 @@ class SeedRule:
 
     @property
     def level(self) -> float:
-        """The significance level of each test. It is the level of `compare --fail-if`, divided by
-        the number of tests."""
+        """The significance level of each test. This level is the level of `compare --fail-if`,
+        divided by the number of tests."""
         return gate.LEVEL / len(self.looks)
 
 
@@ -145,7 +145,7 @@ def run_battery(
     looks = [every] if rule is None else list(rule.looks)
     ran = _Ran(battery, variants)
     steps: Steps | None = None
-    # If all differences at a sweep point are decided, later tests do not reopen it.
+    # A later test does not change that all differences at a sweep point are decided.
     left: Collection[tuple[str, str]] | None = None
     for seeds in looks:
         ran.run(

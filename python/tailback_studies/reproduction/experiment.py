@@ -69,8 +69,8 @@ class Request:
     """Whether to leave out runs that have no published value to compare with."""
 
     def seeds_or(self, every: int, quick: int | None = None) -> int:
-        """Return the number of seeds that the user requested. If the user requested none, return
-        `quick` for a quick run, and `every` for any other run.
+        """Return the number of seeds that the user requested. If the user did not request a number,
+        return `quick` for a quick run, and `every` for any other run.
         """
         if self.seeds is not None:
             return self.seeds
@@ -123,8 +123,8 @@ class Experiment(ABC):
     """Names of the parts (figures and tables) that can be run separately."""
 
     needs_kernel: bool = False
-    """Whether only the kernel engine can run the experiment. If so, commands that write pages
-    without a kernel skip this experiment."""
+    """Whether only the kernel engine can run the experiment. Commands that write pages without a
+    kernel skip such an experiment."""
 
     compares_versions: bool = False
     """Whether the experiment compares versions with each other, so that tests of their differences
@@ -172,8 +172,8 @@ class Experiment(ABC):
     def folder(self, request: Request) -> str:
         """Return the folder of the report.
 
-        A report of single parts, or of runs on another engine than the simulator, has a folder of
-        its own, so that it does not overwrite the report of the whole experiment.
+        A report of single parts, or of runs on another engine than the simulator, has a separate
+        folder. Such a report therefore does not overwrite the report of the whole experiment.
         """
         whole = not request.named or request.parts == tuple(self.parts)
         engine = () if request.engine == "sim" else (request.engine,)

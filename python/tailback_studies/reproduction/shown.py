@@ -52,8 +52,8 @@ def head(source: str, facts: Facts, entries: Sequence[Entry]) -> list[tuple[str,
 
 
 def span(values: Iterable[float], unit: str) -> str:
-    """Return a text with the smallest and the largest of these numbers. The text is empty if there
-    are no numbers."""
+    """Return a text with the smallest and the largest of these numbers. Return an empty text if
+    there are no numbers."""
     ordered = sorted(values)
     if not ordered:
         return ""

@@ -127,7 +127,7 @@ def judged(miss: Miss, near: Sequence[Cell]) -> Cause:
 
 def with_more_seeds(miss: Miss, again: Sequence[Cell]) -> str | None:
     """Apply the fourth and the fifth check to a scenario that was run with more seeds. Return the
-    cause, if one of them finds it."""
+    cause if one of these checks finds a cause."""
     wanted = miss.measure
     measures = [m for one in again for m in one.of(wanted.quantity) if m.flow == wanted.flow]
     if measures and all(miss.limit.within(measure) for measure in measures):

@@ -9,7 +9,7 @@ number of flows. Flows that the scenario does not distinguish count as identical
 are compared one by one, and also sorted by throughput. Sorting compares, for example, the slowest
 quarter on one engine with the slowest quarter on the other engine. If a hash assigns flows to
 queues, the seed decides which flows share a queue and are slow. In this case, the engines can agree
-only on the sorted flows. Comparing single sorted flows would be too noisy: even in the simulator
+only on the sorted flows. Comparing single sorted flows would be too noisy. Even in the simulator
 alone, the mean throughput of the fourth-slowest flow differs by 20 % between two small sets of
 seeds.
 """

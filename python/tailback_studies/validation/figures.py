@@ -83,7 +83,7 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
     """Group the scenarios by queue.
 
     Two queues are in one group if one of them was run at all rates and RTTs of the
-    other. They are also in one group if each was run at only one rate and RTT.
+    other. Two queues are also in one group if each of them was run at only one rate and RTT.
     """
     groups: list[list[Cell]] = []
     for queue in dict.fromkeys(cell.queue for cell in cells):

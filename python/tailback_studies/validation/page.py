@@ -158,7 +158,7 @@ def save(made: Validation) -> Path:
 
 def save_page(validation: Validation, docs: Path) -> Path:
     """Write validation.md and the folder of its figures. If only some queues were run, the page is
-    validation-NAME.md, where NAME is their group or the first queue."""
+    validation-NAME.md, where NAME is the group of these queues or the first queue."""
     cpu_s = sum(validation.cpu_s(engine) for engine in validation.ran.versions)
     # Read the revision before any file is written. A written file would make git report that the
     # revision has changed files.

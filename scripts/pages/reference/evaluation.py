@@ -1,5 +1,5 @@
-"""Writes the page about `tailback evaluate`. It lists the sections of RFC 9743 and RFC 7928, the
-cases of the BBR draft, and the criterion of each section and case."""
+"""Writes the page about `tailback evaluate`. The page lists the sections of RFC 9743 and RFC 7928,
+the cases of the BBR draft, and the criterion of each section and case."""
 
 from __future__ import annotations
 

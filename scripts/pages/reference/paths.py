@@ -17,7 +17,7 @@ WIDTH, HEIGHT, MARGIN = 180, 60, 3
 """Size of a picture, in pixels. The rate is drawn in the upper half, and the RTT is drawn in the
 lower half."""
 MANY = 20
-"""If a path has more steps than this, its picture shows only the first ten seconds."""
+"""If a path has more steps than this number, its picture shows only the first ten seconds."""
 UNITS = {"Gbit": 1e9, "Mbit": 1e6, "kbit": 1e3, "bit": 1.0, "ms": 1e-3, "us": 1e-6, "s": 1.0}
 RATE, RTT = "#3b75af", "#c5543a"
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 Status = Literal["graded", "wrong", "failed"]
 
 FOLDER = Path("graded")
-"""The default folder for the runs of submissions. It is separate from the teacher's own results."""
+"""The default folder for the runs of submissions. This folder is separate from the teacher's own
+results."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Grade:
     file: str
     status: Status
     """The state of a submission. `wrong` means that the submission is not valid. `failed` means
-    that the engine failed in one of its runs."""
+    that the engine failed in one of the submission's runs."""
     verdicts: Sequence[BoundVerdict] = ()
     """Verdicts of the assertions for the means over seeds."""
     problems: Sequence[Located] = ()

@@ -16,8 +16,8 @@ NAME = "task.toml"
 """The name of the task file in a folder."""
 
 TIMES, LEAST_CPU_S = 10.0, 5.0
-"""The limit of CPU time of a submission, unless the task sets `max_cpu_s`. It is 10 times the CPU
-time of the task's own scenario, but at least 5 s."""
+"""The limit of CPU time of a submission, unless the task sets `max_cpu_s`. This limit is 10 times
+the CPU time of the task's own scenario, but at least 5 s."""
 
 MEMORY = 1 << 30
 """The memory limit for a run of a submission, in bytes."""

@@ -11,8 +11,8 @@ from typing import Any
 LINKS = (4.0, 12.0, 40.0, 120.0, 200.0)
 """Link rates of the parts with equal RTTs, in Mbit/s."""
 RTTS = (5.0, 10.0, 20.0, 50.0, 100.0)
-"""Base RTTs of the parts with equal RTTs, in ms. They are also the RTTs of class C in the part with
-mixed RTTs."""
+"""Base RTTs of the parts with equal RTTs, in ms. Class C has the same RTTs in the part with mixed
+RTTs."""
 L_RTTS = (5.0, 100.0)
 """RTTs of class L in the part with mixed RTTs, in ms."""
 UDP = (50.0, 70.0, 100.0, 140.0, 200.0)

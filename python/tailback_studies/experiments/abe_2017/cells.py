@@ -99,8 +99,8 @@ def _groups(points: Sequence[groups.GroupPoint]) -> list[Predicted]:
     for p in points:
         rtt = "all RTTs" if p.rtt_ms is None else f"{p.rtt_ms:g}ms"
         name = f"Experiment 6/{p.abe} against {p.standard}/{p.queue}/{rtt}/beta {p.beta:g}"
-        # For these ratios, the poster gives only a range of averages. It does not give a ratio for
-        # each backoff factor.
+        # For these ratios, the poster gives only a range of averages. The poster does not give a
+        # ratio for each backoff factor.
         out.append((TableCell.of(name, "throughput_ratio", "", None, p.ratio), p.predicted))
     return out
 

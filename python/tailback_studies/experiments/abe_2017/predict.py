@@ -38,7 +38,7 @@ def aimd_utilisation(beta: float, x: float) -> float:
 def cubic_utilisation(beta: float, x: float) -> float:
     """Return the share of the capacity that one CUBIC flow uses.
 
-    Its window is W = x (1 - (1 - beta) s^3), where s falls from 1 at the reduction to 0.
+    The flow's window is W = x (1 - (1 - beta) s^3), where s falls from 1 at the reduction to 0.
     """
     if beta * x >= 1:
         return 1.0
@@ -69,10 +69,11 @@ def utilisation_by_cycles(
 ) -> float:
     """Return the share of the capacity that one flow with unequal cycles uses. `windows` are the
     windows in segments at the measured reductions. In each cycle, the window grows from beta times
-    one of these windows to the next one. The computation includes details of Linux that the formula
-    leaves out. In the round trip of a reduction, the window does not grow. If the receiver ACKs
-    only every second segment, a round trip takes longer by the time to send one segment. CUBIC has
-    windows of whole segments, fast convergence (if `fast`), and Reno-friendly growth.
+    one of these windows to the next of these windows. The computation includes details of Linux
+    that the formula leaves out. In the round trip of a reduction, the window does not grow. If the
+    receiver ACKs only every second segment, a round trip takes longer by the time to send one
+    segment. CUBIC has windows of whole segments, fast convergence (if `fast`), and Reno-friendly
+    growth.
     """
     bdp += 1
     work = _Work()

@@ -64,7 +64,8 @@ SEEDS = 5
 LEAST_PATH = 100.0
 # Cycles count as equal if the standard deviation of the windows at reductions is at most this
 # share of their mean. This limit and `LEAST_PATH` were set after the values had been measured.
-# Both values serve to explain differences, not to decide whether a criterion is met.
+# `LEAST_PATH` and this limit only explain differences, and do not decide whether a criterion is
+# met.
 EQUAL_CYCLES = 0.05
 
 

@@ -301,7 +301,7 @@ def delay_gaps(points: Sequence[single.SinglePoint]) -> list[tuple[single.Single
 
 
 def _delays(points: Sequence[single.SinglePoint]) -> Iterator[AbeVerdict]:
-    # Skip factors that are larger than the recommended factor. Only the tables show them.
+    # Skip factors that are larger than the recommended factor. Only the tables show these factors.
     known = [(p, d) for p, d in delay_gaps(points) if p.beta <= layout.RECOMMENDED[p.setup.cc]]
     for queue in dict.fromkeys(p.setup.queue for p, _ in known):
         cells = [(p, d) for p, d in known if p.setup.queue == queue]

@@ -106,8 +106,8 @@ def made(
     competitors: Sequence[str] = ORDER[1:],
     variant: CcafctVariant = AS_PUBLISHED,
 ) -> dict[str, Any]:
-    """Return the scenario of a round-trip time. It runs the rows of this round-trip time one after
-    the other."""
+    """Return the scenario of a round-trip time. The scenario runs the rows of this round-trip time
+    one after the other."""
     out = scenario(__package__, "requests")
     count = QUICK_REQUESTS if quick else REQUESTS
     gaps, lengths = requests()

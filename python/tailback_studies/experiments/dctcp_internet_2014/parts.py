@@ -20,5 +20,5 @@ PARTS: tuple[str, ...] = (
 """The parts: every figure and table of the paper, and three parts that the paper does not have."""
 
 BEYOND = ("readings", "bdp", "ablation")
-"""Parts that the paper does not have. On the kernel engine, they run only if the user names
+"""Parts that the paper does not have. On the kernel engine, these parts run only if the user names
 them."""

@@ -255,8 +255,8 @@ def table(points: Iterable[Any]) -> pl.DataFrame:
     """Return a frame with a row for each run: its parameters and the numbers that the figures need.
 
     The column `ratio` is Reno's throughput divided by the mean throughput of the DCTCP flows. For
-    two Reno flows, it is the first flow's throughput divided by the second flow's throughput. The
-    column `occupancy` is the mean queue in bytes.
+    two Reno flows, this ratio is the first flow's throughput divided by the second flow's
+    throughput. The column `occupancy` is the mean queue in bytes.
     """
     rows: list[dict[str, Any]] = []
     for run in points:

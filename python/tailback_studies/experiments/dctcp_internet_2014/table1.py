@@ -49,8 +49,8 @@ def step_cells(row: Table1Row, equal_share: pts.EqualShare | None) -> list[Table
     Return K/M, utilisation and queue at this K with the published values.
 
     Tolerances: 0.1 or one frame for K/M, 0.01 for utilisation, and 0.02 BDP or 8 % for the queue.
-    If there are two tolerances, the larger one applies. The tolerance of K is at least one frame,
-    because the queue holds whole frames."""
+    If a value has two tolerances, the larger tolerance applies. The tolerance of K is at least one
+    frame, because the queue holds whole frames."""
     head = f"Table I/M={row.m:g}"
     n = equal_share.n if equal_share else 0
     return [

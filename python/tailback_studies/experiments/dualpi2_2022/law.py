@@ -25,8 +25,9 @@ class Law:
     p_c: float
     # The mean of p squared, from samples every second. None without samples.
     square: float | None
-    # Relative half-width of the ratio's 95 % confidence interval. It is computed from the counts
-    # of marks and drops, and from the samples of p if they are used.
+    # Relative half-width of the ratio's 95 % confidence interval. The half-width is computed from
+    # the counts of marks and drops. If the ratio uses samples of p, these samples also enter the
+    # half-width.
     noise: float
     published: float | None
 

@@ -176,7 +176,8 @@ class Run:
 class DualPi2Case:
     """A row of the publication's tables.
 
-    It reports the TCP flows or the UDP flow of an overload run, or all flows of a run without UDP.
+    The row reports the TCP flows or the UDP flow of an overload run, or all flows of a run without
+    UDP.
     """
 
     run: Run

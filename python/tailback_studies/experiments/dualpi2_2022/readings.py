@@ -104,8 +104,8 @@ CHANGES: tuple[Read, ...] = (
         lambda run: run.active != run.active_by_class,
     ),
 )
-"""Alternative set-ups that undo corrections. The first undoes all corrections, and each of the
-others undoes one."""
+"""Alternative set-ups that undo corrections. The first alternative undoes all corrections, and each
+further alternative undoes one correction."""
 
 TRIED: tuple[Read, ...] = (
     Reading(

@@ -22,7 +22,8 @@ from tailback_studies.reproduction.judges import Judge, judge
 # percentile). The publication's results of kernels 4.15 and 5.15 differ by 0.2 % (median) and 0.8 %
 # (90th percentile).
 MEDIAN, P90 = 0.005, 0.02
-# Smallest share of the measured gains whose sign must not be opposite to the published sign.
+# The goal requires that at least this share of the measured gains does not have the opposite sign
+# of the published gain.
 SIGNS = 0.95
 
 

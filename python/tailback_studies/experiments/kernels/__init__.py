@@ -1,6 +1,7 @@
 """Compares Linux kernels with each other.
 
-Each kernel runs one flow through several queues, and some run parts of two published experiments.
+Each kernel runs one flow through several queues. Some kernels also run parts of two published
+experiments.
 """
 
 from __future__ import annotations

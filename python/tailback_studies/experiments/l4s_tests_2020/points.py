@@ -15,8 +15,8 @@ from tailback_studies.reproduction.entries import Entry as BaseEntry
 from tailback_studies.reproduction.sources import scenario, set_value
 
 # Options of congestion controls in the publication's kernel tree. Prague in this tree does not
-# scale its increase with the RTT. This Prague adds up fractional changes of its window until they
-# reach a whole segment.
+# scale its increase with the RTT. This version of Prague adds up fractional changes of its window
+# until they reach a whole segment.
 CCS: Mapping[str, Mapping[str, Any]] = {"prague": {"rtt_scaling": "off", "window": "carry"}}
 
 # The publication's queues. Options that are not listed have tc's defaults.

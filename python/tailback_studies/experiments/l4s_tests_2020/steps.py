@@ -51,7 +51,7 @@ class StepCase:
 
 
 def cases(table: str) -> tuple[StepCase, ...]:
-    """Return the runs of table S2 or S3 of the publication, in its order."""
+    """Return the runs of table S2 or S3 of the publication, in the order of the table."""
     return tuple(
         StepCase(table, cc, queue, rtt, bursty, to)
         for cc in ("prague", "cubic")
