@@ -228,7 +228,7 @@ def entries(quick: bool) -> Iterator[Point]:
         rate = {"steps": told}
         yield Point(n, "steps of the rate", _one(seconds, {"rate": rate, "queue": "fifo"}), {})
     for n in (100, 10_000) if quick else (100, 1000, 10_000, 100_000, 1_000_000):
-        # At 8 opportunities per millisecond, the link sends 96 Mbit/s.
+        # At 8 delivery opportunities per millisecond, the link sends 96 Mbit/s.
         lines = sorted(1 + draw.randrange(max(1, n // 8)) for _ in range(n))
         text = "".join(f"{line}\n" for line in lines)
         link = {"rate": {"trace": "trace.txt"}, "queue": "fifo"}

@@ -80,8 +80,8 @@ def program(name: str, mbit: float, **more: Any) -> dict[str, Any]:
 
 
 def stored(out: Path, *programs: dict[str, Any]) -> Results:
-    """Run the scenario and add programs to its results. With the second seed, each program has 0.1
-    Mbit/s more."""
+    """Run the scenario and add programs to its results. With the second seed, the throughput of
+    each program is 0.1 Mbit/s higher."""
     results = tailback.run(SCENARIO, out=out)
     for number, run in enumerate(results):
         own = [

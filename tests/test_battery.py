@@ -1,5 +1,5 @@
-"""Tests sets of scenarios. Covers the parts, the findings and the report of a set, and bad
-input."""
+"""Tests sets of scenarios. The tests cover a set's parts, findings and report, and errors for
+invalid input."""
 
 from __future__ import annotations
 

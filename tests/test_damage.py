@@ -159,7 +159,7 @@ def test_a_report_replaces_reports_only(results: Path, tailback: Tailback) -> No
     assert tailback("verify", results).returncode == 1
     assert tailback("report", results).returncode == 0
     assert tailback("verify", results).returncode == 0
-    # `report` must not replace a folder without the report's marker file, or a link.
+    # `report` must not replace a link, or a folder without the report's marker file.
     other = folder.with_name("f" * 20)
     folder.rename(other)
     other.rename(folder)

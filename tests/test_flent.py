@@ -110,7 +110,7 @@ def pixels(file: Path) -> dict[Any, int]:
 
 
 def run(folder: Path, text: str, engine: str = "sim", **values: object) -> tb.Run:
-    """Run a scenario with one run. Return the run."""
+    """Run a scenario that has a single run. Return the run."""
     chosen = {name.replace("__", "."): value for name, value in values.items()}
     [made] = tb.run(text, set=chosen, engine=engine, out=folder / "results")
     return made

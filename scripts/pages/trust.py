@@ -20,7 +20,7 @@ VALIDATION = ("validation", "The simulator against Linux")
 """The folder and title of the evidence that is not a published experiment."""
 
 WORST = 3
-"""Number of misses in the summary."""
+"""Number of largest errors beyond a limit that the summary lists."""
 
 
 @dataclass(frozen=True)

@@ -145,7 +145,7 @@ def run_battery(
     looks = [every] if rule is None else list(rule.looks)
     ran = _Ran(battery, variants)
     steps: Steps | None = None
-    # A later test does not change that all differences at a sweep point are decided.
+    # Later tests cannot make a decided sweep point undecided again.
     left: Collection[tuple[str, str]] | None = None
     for seeds in looks:
         ran.run(
@@ -362,8 +362,8 @@ def _is_of(path: str, named: set[str]) -> bool:
 
 
 def _axes(sweep: Mapping[str, Any]) -> list[list[dict[str, Any]]]:
-    """Return each axis of a sweep as a list of steps. List the axes of the grid before the zipped
-    axes.
+    """Return each axis of a sweep as a list of steps. List the axes with a single key before the
+    zipped axes.
     """
     axes = [[{path: v} for v in vs] for path, vs in sweep.items() if path not in ("zip", "seeds")]
     for zipped in sweep.get("zip", []):

@@ -23,8 +23,8 @@ MEMORY = 1 << 30
 """The memory limit for a run of a submission, in bytes."""
 
 CLOSED = ("with", "programs", "assert", "sweep", "record", "trace", "files", "root", "kernel")
-"""Keys that no task can open and no submission can set. These keys name files, run code, or
-determine what is graded or stored."""
+"""Keys that a task cannot allow and that a submission cannot set. These keys name files, run code,
+or determine what is graded or stored."""
 
 _KEYS = ("scenario", "opens", "seeds", "max_cpu_s")
 

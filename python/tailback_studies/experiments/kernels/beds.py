@@ -1,6 +1,6 @@
 """Repeats runs of two published experiments on an old and on a new kernel. Of the runs that
-unpatched Linux supports, this module chooses those whose names have the smallest hashes. The choice
-by hash prevents that only runs with good results are chosen.
+unpatched Linux supports, this module chooses those whose names have the smallest hashes. Choosing
+runs by hash avoids selecting only runs with good results.
 """
 
 from __future__ import annotations

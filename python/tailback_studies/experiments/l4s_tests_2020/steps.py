@@ -81,7 +81,7 @@ def made(case: StepCase) -> dict[str, Any]:
         bottleneck["rate"]["steps"][1][1] = f"{case.to_mbit}Mbit"
     bottleneck["queue"] = dict(QUEUES[case.queue])
     if case.table == "s3" and case.queue == "fq_codel" and case.cc == "cubic":
-        # CUBIC runs without ECN over fq_codel in S3, as the publication states for S3 alone.
+        # In S3, CUBIC runs without ECN over fq_codel. The publication states this only for S3.
         bottleneck["queue"]["ecn"] = False
     out["path"]["rtt"] = f"{case.rtt_ms}ms"
     options = CCS.get(case.cc)
