@@ -57,7 +57,7 @@ def test_a_replaced_sweep_is_noted(tmp_path: Path) -> None:
     assert "2 runs" in checked.stdout
     ran = done(tmp_path, "run", "swept.toml", "--set", "path.rtt=30ms")
     assert note in ran.stderr.splitlines()
-    # The printed table shows the inline table `{ aqm = "codel" }` by its name, as figures do.
+    # The printed table shows a queue that is set by an inline table as `codel`, like figures do.
     assert any(row.startswith("codel  ") for row in ran.stdout.splitlines())
     other = done(tmp_path, "check", "swept.toml", "--set", "bottleneck.rate=5Mbit")
     assert "note:" not in other.stderr
