@@ -217,7 +217,7 @@ class Progress:
     None, the environment decides whether to show it."""
 
     def __init__(self, total: int, *, enabled: bool | None, what: str = "runs") -> None:
-        self._total = total
+        self.total = total
         self._what = what
         self._view: _View | None = None
         if enabled is False or (enabled is None and not _is_wanted()):
@@ -233,7 +233,7 @@ class Progress:
         """Show the number of finished runs, and the fraction of all work that is finished."""
         if self._view is not None:
             around = "".join(f"{text}: " for text in _around)
-            self._view.update(f"{around}{done}/{self._total} {self._what}", fraction)
+            self._view.update(f"{around}{done}/{self.total} {self._what}", fraction)
 
     def __enter__(self) -> Progress:
         return self

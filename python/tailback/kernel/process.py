@@ -66,8 +66,12 @@ def run(
     on_line: Callable[[str], None] | None = None,
     on_tick: Callable[[], None] | None = None,
     log: Path | None = None,
+    redraws: bool = False,
 ) -> list[str]:
     """Run a program, and return the lines of its stdout and stderr in the order of arrival.
+
+    With `redraws`, a carriage return also ends a line. Programs that redraw a line of progress end
+    it with a carriage return.
 
     If an interrupt or an error ends the wait, this function also ends the program and
     all processes that it started.
@@ -82,7 +86,7 @@ def run(
             kept = (
                 stack.enter_context(log.open("a", buffering=1, encoding="utf-8")) if log else None
             )
-            for line in _lines(child, on_tick):
+            for line in _lines(child, on_tick, redraws=redraws):
                 lines.append(line)
                 if kept is not None:
                     kept.write(line + "\n")
@@ -143,7 +147,9 @@ def stop(child: subprocess.Popen[bytes]) -> None:
         child.stdout.close()
 
 
-def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -> Iterator[str]:
+def _lines(
+    child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None, *, redraws: bool
+) -> Iterator[str]:
     assert child.stdout is not None
     rest = b""
     with child.stdout as pipe, selectors.DefaultSelector() as selector:
@@ -157,6 +163,8 @@ def _lines(child: subprocess.Popen[bytes], on_tick: Callable[[], None] | None) -
             data = os.read(pipe.fileno(), 1 << 16)
             if not data:
                 break
+            if redraws:
+                data = data.replace(b"\r", b"\n")
             *whole, rest = (rest + data).split(b"\n")
             for line in whole:
                 yield line.decode(errors="replace")

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from tailback import _native
 from tailback.base import folders, machine
+from tailback.base.progress import Progress
 from tailback.errors import InputError, TailbackError
 from tailback.kernel import process
 from tailback.plugins import locks, shipping, sources
@@ -208,7 +209,8 @@ def _cargo(crates: Sequence[Crate], folder: Path, command: str, *words: str) -> 
         # for each set of plugins.
         old = sources.find().root / "Cargo.lock"
         shutil.copystat(old, folder / "Cargo.lock")
-        return _offline_first(folder, *_flags(crates), command, *words)
+        with Progress(0, enabled=None, what="crates compiled") as shown:
+            return _offline_first(folder, *_flags(crates), command, *words, shown=shown)
     except process.CommandFailed as error:
         raise _refused(crates, error.lines, command) from None
 
@@ -227,17 +229,33 @@ def _flags(crates: Sequence[Crate]) -> list[str]:
     return ["--config", f"build.rustflags={flags}"]
 
 
-def _offline_first(folder: Path, *words: str) -> list[str]:
-    """Run cargo offline, and again with network access if files are missing."""
+_STEP = re.compile(r" *Building \[.*\] (\d+)/(\d+)")
+"""Matches cargo's line of progress."""
+
+
+def _offline_first(folder: Path, *words: str, shown: Progress | None = None) -> list[str]:
+    """Run cargo offline, and again with network access if files are missing. `shown` displays the
+    progress."""
     env = _environment(folder)
+    if shown is not None:
+        # If stderr is not a terminal, cargo prints progress only with both settings.
+        env |= {"CARGO_TERM_PROGRESS_WHEN": "always", "CARGO_TERM_PROGRESS_WIDTH": "80"}
+
+    def update(line: str) -> None:
+        if shown is not None and (step := _STEP.match(line)):
+            done, shown.total = int(step[1]), int(step[2])
+            shown.update(done, done / shown.total)
+
     if "--config" in words and (known := env.get("RUSTFLAGS")) is not None:
         env["RUSTFLAGS"] = f"{known} --cfg {CUSTOM}"
     try:
-        return process.run(["cargo", *words, "--offline"], cwd=folder, env=env)
+        return process.run(
+            ["cargo", *words, "--offline"], cwd=folder, env=env, on_line=update, redraws=True
+        )
     except process.CommandFailed as error:
         if "--offline" not in "\n".join(error.lines):
             raise
-    return process.run(["cargo", *words], cwd=folder, env=env)
+    return process.run(["cargo", *words], cwd=folder, env=env, on_line=update, redraws=True)
 
 
 QUIET = re.compile(
