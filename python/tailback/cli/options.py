@@ -45,8 +45,8 @@ _trust_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_trust,
-    help="Run the [[programs]] of a scenario even if this machine supports only parts of the "
-    "sandbox.",
+    help="Run the programs that a scenario lists in [[programs]], even if this machine supports "
+    "only parts of the sandbox.",
 )
 
 
@@ -183,8 +183,8 @@ _auto_seeds_option = click.option(
     metavar="N|auto[:MAX]",
     help="Number of seeds for each sweep point; each seed is one run [default: the number that the "
     "scenario sets, or 10]. With auto, tailback starts with 10 seeds and doubles the number of "
-    "seeds until the result of --fail-if is clear. It never uses more than MAX seeds [default of "
-    "MAX: 80].",
+    "seeds until the result of --fail-if is clear. tailback never uses more than MAX seeds "
+    "[default of MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs",
@@ -199,8 +199,8 @@ _cores_option = click.option(
     metavar="N",
     help=(
         "Number of cores that each run of the simulator may use [default: 1]. A run can use "
-        "several cores only if links that have a delay divide its network into parts. N does not "
-        "change the results."
+        "several cores only if its network has links with a delay, because tailback divides the "
+        "network at these links. The results do not depend on the number of cores."
     ),
 )
 out_option = click.option(
@@ -213,7 +213,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 _read_only_option = click.option(
     "--read-only",
     is_flag=True,
-    help="Show only results that are already stored. Run nothing and write nothing.",
+    help="Show only results that are already stored. Do not execute runs, and do not write files.",
 )
 _pdf_option = click.option("--pdf", is_flag=True, help="Also write the report as PDF.")
 
@@ -230,8 +230,8 @@ _no_lab_option = click.option(
     is_flag=True,
     expose_value=False,
     callback=_leave_out_lab,
-    help="Leave out the laboratory (a page that runs the scenarios again in a browser) and the "
-    "links to it.",
+    help="Write the report without the laboratory (a page that runs the scenarios again in a "
+    "browser) and without links to this page.",
 )
 
 

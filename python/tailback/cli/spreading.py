@@ -32,7 +32,7 @@ def spread_options(command: Callable[..., int]) -> Callable[..., int]:
         metavar="I/N|auto[/N]",
         help="Divide the runs into N parts that need about the same CPU time, and execute only "
         "part I. With auto, tailback reads I and N from the environment variables of a job array "
-        "(Slurm, AWS Batch or Kubernetes). `tailback merge` joins the results.",
+        "(Slurm, AWS Batch or Kubernetes). `tailback merge` combines the results of all parts.",
     )
     @functools.wraps(command)
     def spread(*args: Any, cluster: str | None, part: str | None, **kwargs: Any) -> int:

@@ -449,7 +449,7 @@ class HarmTo(Asked):
 class HarmToThroughput(HarmTo):
     measure: str = (
         "harm by the tested algorithm to the incumbent's throughput, minus the harm by a second "
-        "incumbent"
+        "flow of the incumbent's algorithm"
     )
     value: Measure = field(
         default_factory=lambda: measures.of_flows("incumbent", "throughput_mbit")

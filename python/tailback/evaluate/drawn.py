@@ -104,7 +104,7 @@ def matrix(evaluation: Evaluation) -> ReportFigure:
     )
     caption = (
         "Pass and fail are for requirements with a bound. Worse and no worse compare with a "
-        "reference, or with the harm by a second incumbent. Undecided: the bound is inside the "
-        "interval over seeds."
+        "reference, or with the harm that a second flow of the incumbent's algorithm does. "
+        "Undecided: the bound is inside the interval over seeds."
     )
     return ReportFigure("matrix", "Verdict of every section", chart, caption)

@@ -56,6 +56,8 @@ class CellsWithin(Goal[E]):
     """Share of the values that must be within the limit."""
     least: float = 0.0
     """Smallest tolerance, in the unit of the values."""
+    unit: str = ""
+    """The unit of `least`, which the limit's text names."""
 
     def tolerance(self, published: float) -> float:
         """Return the largest difference from a published value that is within the limit."""
@@ -68,7 +70,9 @@ class CellsWithin(Goal[E]):
         if self.kind != "relative":
             return f"{self.limit:g}"
         return f"{100 * self.limit:g} %" + (
-            f" or {self.least:.2g}, whichever is larger" if self.least else ""
+            f" or {self.least:.2g} {self.unit}".rstrip() + ", whichever is larger"
+            if self.least
+            else ""
         )
 
 

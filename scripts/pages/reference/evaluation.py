@@ -28,8 +28,8 @@ In the tables, the *tested algorithm* is the congestion control or queue that yo
 *incumbent* is a standard flow, such as CUBIC, that competes with the tested algorithm.
 [Harm](measurements.md#comparisons) is the fraction by which a competitor worsens an incumbent's
 throughput or delay. Many measures compare the tested algorithm with CUBIC, with FIFO, or with a
-second flow of the incumbent's algorithm (a *second incumbent*). For these measures tailback also
-runs the scenario with that other algorithm in place of the tested algorithm.
+second flow of the incumbent's algorithm. For these measures tailback also runs the scenario with
+CUBIC, FIFO or the incumbent's algorithm in place of the tested algorithm.
 
 ## RFC 9743: congestion controls
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     "chosen",
     multiple=True,
     metavar="NAME",
-    help="Keep only this metric, e.g. link.drops for drops at links [default: throughput, "
-    "delay and other common metrics]. `tailback list metrics` lists all metrics. Can be repeated.",
+    help="Write only this metric, e.g. link.drops for drops at links [default: throughput, delay "
+    "and other common metrics]. `tailback list metrics` lists all metrics. Can be repeated.",
 )
 @click.option("--force", is_flag=True, help="Replace TARGET if it exists.")
 @set_option
@@ -55,10 +55,10 @@ def baseline(
 ) -> int:
     """Write the results of a scenario to a small file, for later comparisons.
 
-    TARGET ends in .tailback.json. The file has the values of every metric for every seed, and the
-    version of the engine. Later, `tailback compare TARGET FILE --fail-if delay_p99_ms:+10%` tests
-    whether the delay has grown by more than 10 %. Each sweep point runs with 10 seeds, unless FILE
-    or --seeds sets another number.
+    The name of TARGET must end in .tailback.json. The file contains the values of every metric for
+    every seed, and the version of the engine. Later, `tailback compare TARGET FILE --fail-if
+    delay_p99_ms:+10%` tests whether the 99th percentile of the delay has grown by more than 10 %.
+    Each sweep point runs with 10 seeds, unless FILE or --seeds sets another number.
     """
     from tailback.comparison import baseline as kept
     from tailback.comparison.quantities import select

@@ -41,9 +41,9 @@ def build(context: click.Context, folders: tuple[Path, ...], tested: bool, jobs:
     """Compile the engine with your plugins.
 
     tailback keeps the compiled engine in its cache. `tailback run --with DIR` uses the engine in
-    the cache, and compiles the engine only if the cache does not contain it. A scenario with the
-    key `with` does the same. This command also shows what the plugins register and what the
-    compiler prints.
+    the cache, and compiles the engine only if the cache does not contain it. The key `with` of a
+    scenario has the same effect as --with. This command also prints the messages of the compiler,
+    and the algorithms that the plugins register.
     """
     from tailback.plugins import copies, workspace
     from tailback.plugins.crate import read_all

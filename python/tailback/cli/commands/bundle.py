@@ -66,7 +66,8 @@ def bundle(
     TARGET is a scenario file. tailback first executes the runs that are not stored yet. The bundle
     contains the scenario, the files that the scenario reads, the results and their hashes, a
     figure, the commands, the versions of the software, and metadata (RO-Crate). With --verify, the
-    command checks a bundle and repeats its runs. The exit status is then 1 if a byte differs.
+    command checks a bundle and repeats its runs. With --verify, the exit status is 1 if any byte of
+    the results differs.
 
     docs/how-to/bundle.md lists what a bundle contains.
     """

@@ -54,17 +54,17 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME[:KEY=VALUE]",
     help="A variant of FILE in which the key with the path KEY has the value VALUE. Repeat the "
-    "option with the same NAME to replace more values. NAME without KEY=VALUE is the unchanged "
-    "FILE. The keys engine and kernel choose the engine and the guest kernel. The first variant is "
-    "the baseline.",
+    "option with the same NAME to replace more values. NAME without KEY=VALUE adds a variant that "
+    "is the unchanged FILE. The key engine chooses the engine, and the key kernel chooses the "
+    "guest kernel. The first variant is the baseline.",
 )
 @click.option(
     "--without",
     "absent",
     metavar="NAME",
-    help="Add a first variant in which this flow or source of traffic sends nothing. The "
-    "comparison then shows the harm that NAME does to the others, unless --metric names other "
-    "metrics.",
+    help="Put a variant before all others, in which this flow or source of traffic sends nothing. "
+    "The comparison then shows the harm that NAME does to the other flows, unless --metric names "
+    "other metrics.",
 )
 @click.option(
     "--metric",
@@ -79,10 +79,10 @@ if TYPE_CHECKING:
     "limits",
     multiple=True,
     metavar="QUANTITY:±N[%]",
-    help="Exit with status 3 if a difference is beyond this bound, or with 4 if there are too few "
-    "seeds to decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for both "
-    "directions. The bound delay_mean_ms@NAME:+10% applies to one link or flow. Without @NAME, the "
-    "bound applies to each link or flow separately. Can be repeated.",
+    help="Exit with status 3 if a difference exceeds this bound, or with status 4 if there are too "
+    "few seeds to decide. Examples: throughput_mbit:-5%, delay_mean_ms:+0.5, or jain:2% for "
+    "changes in both directions. The bound delay_mean_ms@NAME:+10% applies only to the link or "
+    "flow NAME. Without @NAME, the bound applies to each link or flow separately. Can be repeated.",
 )
 @click.option(
     "--junit",
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="NAME",
     help="With SET: apply this preset, which changes the scenarios of SET for every variant "
-    "[default: none]. The text above lists the presets. Can be repeated.",
+    "[default: none]. The help text of `tailback compare` lists the presets. Can be repeated.",
 )
 @click.option(
     "--report",
@@ -140,18 +140,19 @@ def compare(
 
     Every variant runs at the same sweep points with the same seeds (10 by default, unless FILE sets
     another number). The table marks a difference from the first variant with a star if the
-    difference is more than noise (q below 0.05). At most 5 % of the stars are expected to be wrong.
-    This share of wrong stars is the false discovery rate.
+    difference is more than noise (q-value below 0.05). At most 5 % of the stars are expected to be
+    wrong. This share of wrong stars is the false discovery rate.
 
     SET is the name of a set of scenarios that comes with tailback. The only set is l4s-battery. The
     parts of l4s-battery are 1-1, 1h-1h, 1l-1l, flows, mixed-rtt and overload. The name equal-rtt
-    selects the first three parts. The flows of l4s-battery are called L and C, and the link is
-    called bottleneck. For example, the variant NAME:bottleneck.queue.target=18ms changes the target
-    of the queue in all scenarios of the set. There are three presets. dctcp uses DCTCP instead of
-    Prague for the flows L, and sets any_ect for the queue. The kernel engine always uses this
-    preset. step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at
-    higher rates. overload-5 has five flows L and five flows C, instead of one each. With SET, the
-    report is also written as a PDF.
+    selects the parts 1-1, 1h-1h and 1l-1l. The flows of l4s-battery are called L (scalable) and C
+    (classic), and the link is called bottleneck. For example, the variant
+    NAME:bottleneck.queue.target=18ms changes the target of the queue in all scenarios of the set.
+    l4s-battery has three presets. The preset dctcp uses DCTCP instead of Prague for the flows L,
+    and sets the queue's key any_ect. The kernel engine always uses the preset dctcp. The preset
+    step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher
+    rates. The preset overload-5 runs five flows L and five flows C, instead of one flow of each.
+    With SET, tailback also writes the report as PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
     `latest`, or the folder of a run (results/runs/ID). STORED can also be a Flent data file
@@ -160,7 +161,7 @@ def compare(
     this FILE first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
-    FILE or STORED with it.
+    FILE or STORED with BASELINE.
     """
     from tailback.comparison.thresholds import Threshold
     from tailback.store import layout

@@ -25,8 +25,8 @@ SHELLS = ("bash", "zsh", "fish")
 def completion(context: click.Context, shell: str) -> int:
     """Print the script that completes tailback's commands and options in a shell.
 
-    For bash, add this line to ~/.bashrc: eval "$(tailback completion bash)". For zsh, add the same
-    line with zsh instead of bash to ~/.zshrc. For fish, run: tailback completion fish >
+    For bash, add this line to ~/.bashrc: eval "$(tailback completion bash)". For zsh, add this line
+    to ~/.zshrc: eval "$(tailback completion zsh)". For fish, run: tailback completion fish >
     ~/.config/fish/completions/tailback.fish
     """
     from click.shell_completion import get_completion_class

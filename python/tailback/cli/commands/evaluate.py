@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 def evaluate() -> None:
     """Evaluate an algorithm against an RFC or Internet-Draft.
 
-    The exit status is 1 if a section fails or is worse than the reference, 2 for bad input, and 0
-    otherwise.
+    The exit status is 1 if the algorithm fails a section or is worse than the reference algorithm,
+    2 for bad input, and 0 otherwise.
     """
 
 
@@ -34,8 +34,8 @@ _OPTIONS = (
     click.option(
         "--quick",
         is_flag=True,
-        help="Execute fewer and shorter runs. For CUBIC, they take about 14 s of CPU time. "
-        "Programs on the kernel engine take longer.",
+        help="Execute fewer and shorter runs. For example, `evaluate cc cubic --quick` takes about "
+        "14 s of CPU time. Evaluations of programs on the kernel engine take longer.",
     ),
     click.option(
         "--worst",
@@ -47,7 +47,7 @@ _OPTIONS = (
         metavar="NAME",
         help="Compare with this algorithm, such as the previous version. By default, `evaluate cc` "
         "compares with CUBIC, and `evaluate queue` with a FIFO. `evaluate bbr` does not accept "
-        "this option, because it compares with the draft.",
+        "this option, because it compares results with the requirements of the Internet-Draft.",
     ),
     click.option(
         "--since",
@@ -77,8 +77,9 @@ _OPTIONS = (
         type=click.Path(file_okay=False, path_type=Path),
         metavar="DIR",
         help=(
-            "Folder of the report [default: evaluations/SUITE-NAME in the folder of results; with "
-            "--quick, --part or --against, the name of the folder also contains these options]."
+            "Folder to write the report to [default: evaluations/cc-NAME, queue-NAME or bbr-NAME "
+            "in the folder of results]. With --quick, --part or --against, the default name also "
+            "contains these options."
         ),
     ),
     click.option("--no-report", is_flag=True, help="Do not write a report."),
@@ -177,10 +178,11 @@ def _report(evaluation: Evaluation, folder: Path, pdf: bool) -> Path:
 def cc() -> None:
     """Evaluate a congestion control against RFC 9743.
 
-    NAME is a congestion control from `tailback list cc` or from a plugin. Options follow a colon:
-    cubic:slow_start=search. program=FILE evaluates a program, such as a QUIC stack. FILE has one
-    [[programs]] table. The exit status is 1 if a section fails or is worse than the reference, 2
-    for bad input, and 0 otherwise.
+    NAME is a congestion control from `tailback list cc` or from a plugin. Write options of the
+    congestion control after a colon: cubic:slow_start=search. To evaluate a program, such as a QUIC
+    stack, write program=FILE instead of NAME. FILE must contain exactly one [[programs]] table. The
+    exit status is 1 if the congestion control fails a section or is worse than the reference, 2 for
+    bad input, and 0 otherwise.
     """
 
 
@@ -194,9 +196,9 @@ def cc() -> None:
 def queue() -> None:
     """Evaluate a queue discipline against RFC 7928.
 
-    NAME is a queue discipline from `tailback list aqm` or from a plugin. Options follow a colon:
-    codel:target=10ms. The exit status is 1 if a section fails or is worse than the reference, 2 for
-    bad input, and 0 otherwise.
+    NAME is a queue discipline from `tailback list aqm` or from a plugin. Write options of the queue
+    discipline after a colon: codel:target=10ms. The exit status is 1 if the queue discipline fails
+    a section or is worse than the reference, 2 for bad input, and 0 otherwise.
     """
 
 
@@ -215,9 +217,10 @@ def queue() -> None:
 def bbr() -> None:
     """Evaluate an implementation of BBR with the test cases of BBR's Internet-Draft.
 
-    NAME is an implementation of BBR from `tailback list cc`, or a plugin whose name contains bbr.
-    A plugin must record the states that the cases need. Options follow a colon:
-    bbr3:draft=06,down_gain=0.8. program=FILE evaluates a program, such as a QUIC stack. FILE
-    has one [[programs]] table. The test cases are in appendix A of draft-ietf-ccwg-bbr-06. The exit
-    status is 1 if a case fails, 2 for bad input, and 0 otherwise.
+    NAME is an implementation of BBR from `tailback list cc`, or a plugin whose name contains bbr. A
+    plugin must record the states that the test cases need. Write options of the implementation
+    after a colon: bbr3:draft=06,down_gain=0.8. To evaluate a program, such as a QUIC stack, write
+    program=FILE instead of NAME. FILE must contain exactly one [[programs]] table. The test cases
+    are in appendix A of draft-ietf-ccwg-bbr-06. The exit status is 1 if a test case fails, 2 for
+    bad input, and 0 otherwise.
     """

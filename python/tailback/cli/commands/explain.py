@@ -50,22 +50,23 @@ MOST = 24
 )
 @json_option
 def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: bool) -> int:
-    """Explain a stored run: what held each flow back, and what filled each queue.
+    """Explain a stored run: what limited the throughput of each flow, and what filled each queue.
 
     RUN is the folder of a run (results/runs/ID), the id of a run, the beginning of an id, or
     `latest` [default]. `latest` is the first run of the latest sweep, or the run that --where
     selects.
 
     For each flow, the command prints what the flow waited for, and what share of the time it spent
-    waiting for each cause. It also prints when, why and by how much the flow's congestion window
-    was reduced. For each queue, the command prints whether the queue never drained or held only
-    bursts. It also prints what share of the waiting bytes belonged to each flow, the number of
-    drops and marks for each cause, and the queue's state over time. For two flows at one queue, it
-    prints how each flow responds to the queue's drops and marks. --json prints every number as a
-    field, and lists every reduction of a window separately. The command does not explain
-    [[programs]], because tailback cannot record what happens inside a program.
+    waiting for each cause. The command also prints when, why and by how much the flow's congestion
+    window was reduced. For each queue, the command prints whether the queue never drained or held
+    only bursts. The command also prints what share of the waiting bytes belonged to each flow, and
+    the queue's state over time. It counts the queue's drops and marks for each cause. For two flows
+    at one queue, the command prints how each flow responds to the queue's drops and marks. --json
+    prints every number as a field, and lists every reduction of a window separately. The command
+    does not explain programs (the [[programs]] of a scenario), because tailback cannot record what
+    happens inside a program.
 
-    docs/how-to/explain.md has examples with known causes.
+    docs/how-to/explain.md shows examples whose causes are known.
     """
     from tailback.explain import explain as find
     from tailback.store.run_folder import StoredRun

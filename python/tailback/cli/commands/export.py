@@ -61,25 +61,26 @@ def export(
     can also be `latest` if the latest sweep has only one run.
 
     Format csv: tailback writes the time series to FILE, and the summary of the run to a second file
-    beside it.
+    in the same folder.
 
-    Format flent: tailback writes a data file that Flent can open and plot. The file has the
+    Format flent: tailback writes a data file that Flent can open and plot. The file contains the
     throughput, the smoothed RTT and the congestion window of each flow. If no queue of the path
-    treats flows separately, the file also has the round-trip time that a ping would measure. The
-    run must have record.series = "interval" (the default).
+    treats flows separately, the file also contains the round-trip time that a ping would measure.
+    The scenario must set record.series = "interval" (the default).
 
-    Format pcapng: tailback writes the headers of every packet for Wireshark. The run must have
+    Format pcapng: tailback writes the headers of every packet for Wireshark. The scenario must set
     record.packets = true. The file has three interfaces for each link: NAME.in before its queue,
-    NAME.out after its queue, and NAME.drop for dropped packets, with the cause as a comment. If a
-    packet appears at two interfaces, Wireshark treats it as sent twice. To analyse TCP, choose one
-    interface, e.g. with --interface bottleneck.in.
+    NAME.out after its queue, and NAME.drop for dropped packets. A comment at each dropped packet
+    gives the cause. If a packet appears at two interfaces, Wireshark treats it as sent twice. To
+    analyse TCP, choose one interface, e.g. with --interface bottleneck.in.
 
-    Format qlog: if the run has one flow, tailback writes FILE. Otherwise it writes a file
-    NAME.FLOW.sqlog for each flow. The files use qlog's current schema. Each file has the sender's
-    windows, RTTs and states. Each file also has the reasons why slow start ended and why the window
-    was reduced. With record.series = "acks" the file has every ACK, and with record.events = true
-    every drop and mark. qlog-0.3 is the older JSON format that qvis reads. If the QUIC stack of a
-    program wrote a qlog file, tailback copies that file unchanged to NAME.PROGRAM.FILE.
+    Format qlog: if the run has one flow, tailback writes FILE. If the run has several flows,
+    tailback writes a file NAME.FLOW.sqlog for each flow. The files use qlog's current schema. Each
+    file contains the sender's windows, RTTs and states. Each file also gives the reasons why slow
+    start ended and why the window was reduced. If the scenario sets record.series = "acks", the
+    file contains every ACK. If it sets record.events = true, the file contains every drop and mark.
+    qlog-0.3 is the older JSON format that qvis reads. If a program's QUIC stack wrote a qlog file,
+    tailback copies that file unchanged to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

@@ -50,9 +50,9 @@ def grade(
 
     TASK is a task file, or a folder with the file task.toml. The task names a scenario and the keys
     that a submission may set. A submission must not set other keys. SUBMISSIONS is a folder with a
-    file NAME.toml for each submission. An assertion holds if the mean over seeds is within its
-    bound. If a submission is invalid, an error message names its file, line and column. The command
-    still grades the other submissions.
+    file NAME.toml for each submission. An assertion holds if the mean of its metric over the seeds
+    is within the bound. If a submission is invalid, an error message names its file, line and
+    column, and the command still grades the other submissions.
 
     docs/how-to/teach.md describes the format of tasks.
     """

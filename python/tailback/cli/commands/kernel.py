@@ -37,8 +37,8 @@ def kernel() -> None:
 @click.option(
     "--release",
     metavar="RELEASE",
-    help="Build the kernel from Debian's linux-source package of this release (5.10, 6.1, "
-    "6.12 or newest). The guest kernel in use does not change.",
+    help="Build the kernel from Debian's linux-source package of this release (5.10, 6.1, 6.12 or "
+    "newest). This option does not change which guest kernel tailback uses by default.",
 )
 @click.option(
     "--with-patch",
@@ -91,10 +91,11 @@ def build(
     """Build the guest kernel (the Linux kernel with modules and tools that `--engine kernel` runs),
     or its missing parts.
 
-    The build needs gcc and make. It does not need root, because it unpacks packages and never
-    installs them. With --module alone, the command only builds modules for the guest kernel in use.
-    With --module and --release, it builds modules for the guest kernel of that release. With
-    --program alone, it only builds programs. To resume an interrupted build, repeat the command.
+    The build needs gcc and make. The build does not need root, because it unpacks packages and
+    never installs them. With --module alone, the command builds only modules for the guest kernel
+    in use. With --module and --release, the command builds modules for the guest kernel of that
+    release. With --program alone, the command builds only programs. To resume an interrupted build,
+    repeat the command.
 
     After the build, tailback uses the new guest kernel, unless it was built with --release. To use
     a guest kernel that was built with --release, name the release in the scenario, e.g. kernel =
@@ -223,9 +224,9 @@ def clock(
     """Run a set of scenarios in virtual and in real time, and show how the results
     differ.
 
-    A run in real time lasts as long as its scenario. For each seed there are 15 runs of 20 s.
-    --jobs sets how many run at the same time. Do not use the machine for anything else while the
-    command runs.
+    A run in real time takes as long as the duration that its scenario sets. For each seed there are
+    15 runs of 20 s. --jobs sets how many run at the same time. Do not use the machine for anything
+    else while the command runs.
     """
     import tempfile
 
@@ -263,8 +264,8 @@ def clock(
 @click.argument("file")
 @set_option
 def show(file: str, overrides: tuple[str, ...]) -> int:
-    """Show how the guest (the virtual Linux machine) would be set up for the first sweep point of
-    FILE, without running it.
+    """Show how the kernel engine would set up the guest (a Linux kernel that runs as a process) for
+    the first sweep point of FILE, without starting a guest.
 
     The command prints modules, sysctls, devices, the commands of ip and tc in each network
     namespace, and the flows.

@@ -28,11 +28,11 @@ def lab(name: str | None, no_browser: bool) -> int:
     """Open a scenario in a browser page that runs the scenario again after every change.
 
     RUN is the folder of a run (results/runs/ID), the id of a run, or the beginning of an id. RUN
-    can also be `latest` if the latest sweep has only one run. With RUN, the page opens with the
+    can also be `latest` if the latest sweep has only one run. If you name a RUN, the page opens the
     scenario of that run.
 
     The page contains the simulator, compiled for browsers. The page needs no network connection. A
-    run in the page has the same results and the same id as with `tailback run`. The page stores
+    run in the page has the same results and the same id as a run of `tailback run`. The page stores
     nothing on this machine. tailback serves the page until you press Ctrl-C.
     """
     import webbrowser

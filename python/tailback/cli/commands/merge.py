@@ -35,7 +35,7 @@ def merge(stores: tuple[str, ...], into: Path, as_json: bool) -> int:
 
     The command checks the hashes of every run. Runs and sweeps that the target folder already
     contains stay unchanged. The command does not copy reports and comparisons. To write a report
-    again from the merged runs, repeat the command that wrote it.
+    again from the merged runs, repeat the command that wrote the report.
     """
     from tailback.running.spread.merge import merge as put_together
 

@@ -43,12 +43,12 @@ from tailback.errors import InputError
     "--crate",
     "kind",
     type=click.Choice(("cc", "queue", "traffic", "stack")),
-    help="Create a plugin (a Rust crate) in the folder NAME. Write your own algorithm or transport "
-    "stack in this plugin.",
+    help="Create a plugin (a Rust crate) in the folder NAME. Add your own algorithm or transport "
+    "stack to this plugin.",
 )
 def new(name: str | None, listed: bool, lesson: str | None, kind: str | None) -> int:
-    """Print an example scenario [default: first], write the files of a lesson, or create a
-    plugin."""
+    """Print an example scenario, write the files of a lesson, or create a plugin. Without a name,
+    the command prints the example `first`."""
     if lesson is not None and kind is not None:
         raise click.UsageError("--lesson and --crate do not go together; expected one of them")
     if kind is not None:

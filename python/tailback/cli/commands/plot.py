@@ -80,8 +80,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     multiple=True,
     metavar="KEY",
     shell_complete=swept_keys,
-    help="Draw panels side by side, one for each value of this key. A second --facet makes a grid "
-    "with a row for each value of its key.",
+    help="Draw panels side by side, one for each value of this key. A second --facet arranges the "
+    "panels in rows, one row for each value of the second key.",
 )
 @click.option(
     "--kind",
@@ -102,8 +102,8 @@ def _scale_option(axis: str) -> Callable[[click.decorators.FC], click.decorators
     "--without",
     metavar="NAME",
     help=(
-        "Draw the harm that this flow or source of traffic does to the others. The metric is "
-        "harm_throughput, unless --y names another metric of harm. To make such a sweep, use "
+        "Draw the harm that this flow or source of traffic does to the other flows. The metric is "
+        "harm_throughput, unless --y names another metric of harm. The sweep must come from "
         "`tailback run --without NAME`."
     ),
 )
@@ -210,10 +210,10 @@ def plot(
     """Draw a figure of a sweep: a metric against the swept keys, or a series over time.
 
     RESULTS is the folder or id of a sweep, or the folder of a run. RESULTS can also be a folder
-    that `tailback run --out` wrote; then tailback draws the latest sweep in this folder. The
-    default is the latest sweep in the folder results. tailback chooses a value for every option
-    that you leave out, and prints its choices on stderr. Figures combine the results of all seeds,
-    and show 95 % confidence intervals.
+    that `tailback run --out` wrote; then tailback draws the latest sweep in this folder. Without
+    RESULTS, tailback draws the latest sweep in the folder results. tailback chooses a value for
+    every option that you leave out, and prints its choices on stderr. Figures combine the results
+    of all seeds, and show 95 % confidence intervals.
 
     docs/how-to/plot.md shows every kind of figure.
     """

@@ -59,7 +59,7 @@ def list_(out: Path | None, as_json: bool) -> int:
 @with_option
 @json_option
 def show(name: str, out: Path | None, as_json: bool) -> int:
-    """Print the table of a sweep again, as `run` printed it [default: latest]."""
+    """Print the table of a sweep again, as `run` printed it [default: the latest sweep]."""
     from tailback.cli.tables import results as table
     from tailback.store import archive, layout
     from tailback.store.results import open_results
@@ -86,7 +86,7 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
 @out_option
 @json_option
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
-    """Show which keys of the set-up and which results differ between two runs.
+    """Show in which keys of the scenario, and in which results, two runs differ.
 
     `tailback compare` shows which differences between sweeps are more than noise.
     """
@@ -151,7 +151,7 @@ def prune(
     out: Path | None,
     as_json: bool,
 ) -> int:
-    """Delete sweeps, and runs that no sweep needs any more.
+    """Delete sweeps, and delete runs that belong to no sweep.
 
     Without SWEEP and options, the command deletes only runs that belong to no sweep. The command
     never deletes a run that a remaining sweep uses.

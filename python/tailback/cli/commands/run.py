@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     "asserts",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="File with additional [[assert]] tables. Each table sets a bound that a metric of every "
-    "run must meet.",
+    help="File with [[assert]] tables to add to the scenario. Each table sets a bound for a metric "
+    "of every run.",
 )
 @click.option(
     "--without",
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     metavar="NAME",
     help=(
         "Also run each sweep point without this flow or source of traffic, with the same seeds. "
-        "The output then shows the harm that NAME does: how much worse the results of the other "
-        "flows are with NAME. Can be repeated."
+        "The output then shows the harm that NAME does, which is how much worse the results of the "
+        "other flows are with NAME. Can be repeated."
     ),
 )
 @run_options(read_only=True)
@@ -61,8 +61,8 @@ def run(
 ) -> int:
     """Run a scenario or a sweep.
 
-    FILE is a scenario (TOML). If FILE has a table [sweep], tailback runs every combination of the
-    values in that table. Each combination is called a sweep point. If the results of a run are
+    FILE is a scenario (TOML). If FILE contains a table [sweep], tailback runs every combination of
+    the values in that table. Each combination is called a sweep point. If the results of a run are
     already stored, tailback uses the stored results and does not execute the run again.
     """
     from tailback.running import engines, execution, scenarios

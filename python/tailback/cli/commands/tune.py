@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PATH=LO..HI",
     help="Key to vary, with its range (bottleneck.queue.target=1ms..30ms) or its choices (A,B,C). "
-    "Values are chosen on a logarithmic scale if HI is more than ten times LO. To set the "
-    "scale, write lin: or log: before the range. Can be repeated.",
+    "tailback chooses values on a logarithmic scale if the upper end of the range is more than ten "
+    "times the lower end. To set the scale, write lin: or log: before the range. Can be repeated.",
 )
 @click.option(
     "--minimise",
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="How to combine the metric's values at the points that --over sets: mean uses the mean of "
-    "these values, and worst uses the worst of them.",
+    help="How to combine the values of a metric at the points that --over sets: use their mean, or "
+    "use the worst value.",
 )
 @click.option(
     "--runs",
@@ -86,8 +86,8 @@ if TYPE_CHECKING:
     "--unseen",
     type=count_type,
     metavar="N",
-    help="Number of seeds for the runs after the search [default: 10]. The search does not use "
-    "these seeds. The runs test the candidates on the Pareto front and the unchanged FILE.",
+    help="Number of seeds for the final test [default: 10]. The search does not use these seeds. "
+    "The final test runs the candidates on the Pareto front and the unchanged FILE.",
 )
 @click.option(
     "--sampler",
@@ -111,7 +111,7 @@ if TYPE_CHECKING:
     metavar="N",
     help=(
         "Number of candidates that the sampler chooses at once, before it sees their results "
-        "[default: 8]. Another number leads to other candidates."
+        "[default: 8]. The sampler's choices depend on this number."
     ),
 )
 @set_option
@@ -139,10 +139,10 @@ def tune(
     """Search for the values of a scenario's keys that give the best results.
 
     A candidate is a combination of values of the keys. A goal is a metric to minimise or to
-    maximise. With several goals, the result is a Pareto front: a candidate is on the front if no
-    other candidate is better in one goal and at least as good in the others. At the end tailback
-    runs the candidates on the front and the unchanged FILE with seeds that the search did not use.
-    The report has a scenario file for each candidate on the front.
+    maximise. With several goals, the result is a Pareto front. A candidate is on the front if no
+    other candidate is better in one goal and at least as good in all other goals. At the end
+    tailback runs the candidates on the front and the unchanged FILE with seeds that the search did
+    not use. The report has a scenario file for each candidate on the front.
 
     With the same --seed, the result does not depend on --jobs. If a search is killed, the same
     command resumes it.

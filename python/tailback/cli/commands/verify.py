@@ -33,7 +33,7 @@ def verify(folder: Path | None, as_json: bool) -> int:
     file of every run, sweep and report with the size and hash that were recorded when the file was
     written. The command changes no file. If a run is damaged, the next `tailback run` moves the
     run's files to runs/.damaged and executes the run again. If a report is damaged, the next
-    `tailback report` replaces the report. The exit status is 1 if anything is damaged.
+    `tailback report` replaces the report. The exit status is 1 if any file is damaged.
     """
     from tailback.store import layout
     from tailback.store.verify import verify as check

@@ -14,7 +14,7 @@ CRITERION = replace(
     source="RFC 9743 sections 5.2 and 5.2.1",
     measure=(
         "harm by the tested algorithm to the incumbent's mean RTT, minus the harm by a second "
-        "incumbent"
+        "flow of the incumbent's algorithm"
     ),
     value=measures.of_flows("incumbent", "rtt_ms.mean"),
     better="less",

@@ -14,7 +14,7 @@ CRITERION = replace(
     source="RFC 9743 sections 5.2 and 5.2.1",
     measure=(
         "increase of the incumbent's loss rate by the tested algorithm, minus the increase by a "
-        "second incumbent"
+        "second flow of the incumbent's algorithm"
     ),
     value=measures.share_of("incumbent", "drops"),
     better="less",

@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 @click.option(
     "--page",
     is_flag=True,
-    help="Write the docs page of the experiment beside the report. With --page, tailback runs "
-    "every part of the experiment with all seeds and full durations. If the publication leaves a "
-    "detail open, tailback runs every interpretation of the detail.",
+    help="Write the docs page of the experiment to the folder of the report. With --page, tailback "
+    "runs every part of the experiment with all seeds and full durations. If the publication "
+    "leaves a detail open, tailback runs every interpretation of the detail.",
 )
 @click.option(
     "--until-decided",
     is_flag=True,
-    help="For experiments that compare versions with each other: add seeds where differences are "
-    "undecided. Each scenario has 5 seeds first, then 10, then 20. A scenario gets no more "
-    "seeds once tests show for each difference in rate, delay or utilisation whether it exceeds "
-    "10 %.",
+    help="For experiments that compare versions with each other: add seeds to scenarios whose "
+    "differences are undecided. tailback runs each scenario with 5 seeds at first, then with 10, "
+    "then with 20. tailback stops adding seeds to a scenario if tests show, for each difference in "
+    "rate, delay or utilisation, whether this difference exceeds 10 %.",
 )
 @report_options
 @run_options(

@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     "queues",
     multiple=True,
     metavar="NAME",
-    help="Run only the scenarios of this queue, or of a group of queues that share a section of "
-    "the validation page [default: all queues]. Can be repeated.",
+    help="Run only the scenarios of this queue, or of this group of queues [default: all queues]. "
+    "Can be repeated.",
 )
 @click.option(
     "--write",
     is_flag=True,
     help="Also write docs/evidence/validation.md and its figures. With --queue NAME, write "
     "docs/evidence/validation-NAME.md instead. If --queue chooses all queues of a group, NAME is "
-    "the name of the group. Otherwise NAME is the first queue.",
+    "the name of the group. If --queue chooses other queues, NAME is the first of these queues.",
 )
 @click.option(
     "--stored",
     is_flag=True,
-    help="Compare only runs that are already stored, and run nothing.",
+    help="Compare only runs that are already stored, and execute no runs.",
 )
 @run_options(
     engine=False,
@@ -70,11 +70,11 @@ def validate(
 ) -> int:
     """Compare the simulator with the Linux kernel in many scenarios.
 
-    The scenarios send traffic through every queue that both engines support. This traffic is a
-    single flow, flows with different congestion controls, flows with Accurate ECN or BBR, or short
-    connections. Each scenario runs with 5 seeds. The command reuses stored runs. To resume an
-    interrupted command, repeat it. The exit status is 1 if a difference exceeds its limit, a
-    scenario has no measurement, or a run failed.
+    The scenarios send traffic through every queue that both the simulator and the kernel engine
+    support. The traffic is a single flow, flows with different congestion controls, flows with
+    Accurate ECN or BBR, or short connections. Each scenario runs with 5 seeds. The command reuses
+    stored runs. To resume an interrupted command, repeat it. The exit status is 1 if a difference
+    exceeds its limit, a scenario has no measurement, or a run failed.
     """
     began = time.monotonic()
     from tailback_studies import validation

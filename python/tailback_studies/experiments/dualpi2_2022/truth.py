@@ -93,6 +93,7 @@ GOALS: tuple[CellsWithin[DualPi2Entry], ...] = (
         _overload(*QS),
         0.2,
         least=RESOLUTION_MS,
+        unit="ms",
     ),
     CellsWithin(
         "overload.udp-drops",
