@@ -52,12 +52,13 @@ CASES = (
     Case("c4-fast", 20, 1.3),
     Case(
         *("c4-satellite", 100, 7.4),
-        "The suite gives C4 the window and RTT of an earlier connection. The flows in the table "
-        "start without this information. With Careful Resume, which uses both values, CUBIC needs "
-        "{resumed} s.",
+        "C4's test suite gives C4 the window and RTT of an earlier connection. The flows in the "
+        "table start without this information. With Careful Resume, which uses the window and RTT "
+        "of an earlier connection, CUBIC needs {resumed} s.",
     ),
     Case(
-        "low-and-up", 7, 7.9, "BBRv3 probes for a higher rate every 2 to 3 s, BBRv1 every 8 RTTs."
+        *("low-and-up", 7, 7.9),
+        "BBRv3 probes for a higher rate every 2 to 3 s; BBRv1 probes every 8 RTTs.",
     ),
     Case(
         "drop-and-back",
@@ -70,7 +71,7 @@ CASES = (
         *("short-to-long", 20, 22.0),
         "For 5 to 10 s after the RTT has grown, BBR still uses its old minimum RTT of 30 ms, so "
         "its window stays small. When the RTT grows, the queue's limit in bytes stays the same in "
-        "tailback. In the suite, this limit grows from 100 to 200 ms of data.",
+        "tailback. In C4's test suite, the limit of the queue grows from 100 to 200 ms of data.",
     ),
     Case(
         *("wifi-bad", 4, 4.3),
@@ -81,8 +82,8 @@ CASES = (
         "wifi-fade",
         10,
         6.2,
-        "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit. Sending "
-        "the headers of these frames takes 0.2 s of this time.",
+        "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit for C4. "
+        "The headers of these frames need 0.2 s.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -100,10 +101,10 @@ HEAD = """\
 |---|--:|--:|--:|{marks}
 {rows}
 
-- *Limit for C4* is the largest time that the suite allows for the slowest of 100 runs of C4. The
-  suite publishes these limits but no measured times.
-- *Least* is the shortest possible time. It is the sum of the times for the handshake, for sending
-  all frames at the full rate, and for the propagation of the last frame.
+- *Limit for C4* is the largest time that C4's test suite allows for the slowest of 100 runs of C4.
+  The suite publishes these limits but no measured times.
+- *Least* is the shortest possible completion time. It is the sum of the times for the handshake,
+  for sending all frames at the full rate, and for the propagation of the last frame.
 - The columns *cubic*, *bbr* and *bbr3* show the median completion time over all seeds and, in
   brackets, the longest time. A completion time begins with the first SYN and ends when the last
   byte reaches the receiver. A cell is **bold** if the longest time exceeds the limit for C4.
@@ -111,9 +112,9 @@ HEAD = """\
 
 ## Why times may differ from those of the suite
 
-The suite runs the QUIC stack picoquic, whose packets have no Ethernet header. In tailback, TCP
-sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS handshake;
-in tailback, TCP's handshake is without TLS and takes one round trip.
+C4's test suite runs the QUIC stack picoquic, whose packets have no Ethernet header. In tailback,
+TCP sends 1448 bytes of data in each frame of 1514 bytes. QUIC's handshake includes the TLS
+handshake; in tailback, TCP's handshake is without TLS and takes one round trip.
 
 | path | other reasons |
 |---|---|

@@ -31,15 +31,15 @@ HEAD = """\
 # BBR of QUIC stacks
 
 [`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program) runs the test cases in
-the appendix of the BBR draft. This page shows which of these cases the stacks quinn and quiche
-pass. tailback can decide only some cases from packets and qlogs. The last section lists the other
-cases.
+the appendix of the BBR draft. This page shows which test cases the stacks quinn and quiche pass.
+Packets and qlogs are enough to decide only some of the cases. The last section lists the cases that
+they cannot decide.
 
-Both stacks implement BBR. For comparison, the page also shows the verdicts for quinn's CUBIC. These
-verdicts show which test cases detect that a congestion control is not BBR.
+Both stacks implement BBR. For comparison, the page also shows the verdicts for quinn's CUBIC. The
+verdicts for CUBIC show which test cases detect that a congestion control is not BBR.
 `python scripts/bbr_programs.py` writes this page from the output of the commands below. The
-commands ran on {date} with the kernel engine and three seeds for each case. A case fails if it
-fails with one of these seeds.
+commands ran on {date} with the kernel engine and three seeds for each case. A test case fails if it
+fails with at least one of the three seeds.
 
 ## What stands out
 """
@@ -56,7 +56,7 @@ The sources of quinn-proto 0.11.19 and quiche 0.30.0 show these causes of the fa
   STARTUP. Then PROBE_RTT begins, with a window of `0.75` times the estimated BDP.
 - **quinn does not pace at BBR's rate (A.17).** quinn's BBR computes a pacing rate and writes it to
   the qlog. But quinn's pacer ignores this rate and sends `1.25` windows per smoothed RTT. Therefore
-  only the window limits the rate. Behind a policer, this window is more than two BDPs.
+  only the window limits the rate of quinn. Behind a policer, the window is larger than two BDPs.
 - **PROBE_RTT begins every `10 s` (A.10)** in both stacks, as in older versions of BBR. quinn's
   first PROBE_RTT is at the start of the flow, which is too early for case A.10. The run ends before
   the second PROBE_RTT.

@@ -183,8 +183,8 @@ _auto_seeds_option = click.option(
     metavar="N|auto[:MAX]",
     help="Number of seeds for each sweep point; each seed is one run [default: the number that the "
     "scenario sets, or 10]. With auto, tailback starts with 10 seeds and doubles the number of "
-    "seeds until the result of --fail-if is clear. tailback never uses more than MAX seeds "
-    "[default of MAX: 80].",
+    "seeds until the result of --fail-if is clear. The number of seeds never exceeds MAX [default "
+    "of MAX: 80].",
 )
 jobs_option = click.option(
     "--jobs",

@@ -63,8 +63,8 @@ def bundle(
     """Write a scenario, its results and the versions of the software to one file, or verify such a
     file.
 
-    TARGET is a scenario file. tailback first executes the runs that are not stored yet. The bundle
-    contains the scenario, the files that the scenario reads, the results and their hashes, a
+    TARGET is a scenario file. The command first executes the runs that are not stored yet. The
+    bundle contains the scenario, the files that the scenario reads, the results and their hashes, a
     figure, the commands, the versions of the software, and metadata (RO-Crate). With --verify, the
     command checks a bundle and repeats its runs. With --verify, the exit status is 1 if any byte of
     the results differs.

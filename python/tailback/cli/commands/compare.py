@@ -148,17 +148,17 @@ def compare(
     selects the parts 1-1, 1h-1h and 1l-1l. The flows of l4s-battery are called L (scalable) and C
     (classic), and the link is called bottleneck. For example, the variant
     NAME:bottleneck.queue.target=18ms changes the target of the queue in all scenarios of the set.
-    l4s-battery has three presets. The preset dctcp uses DCTCP instead of Prague for the flows L,
-    and sets the queue's key any_ect. The kernel engine always uses the preset dctcp. The preset
-    step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at higher
-    rates. The preset overload-5 runs five flows L and five flows C, instead of one flow of each.
-    With SET, tailback also writes the report as PDF.
+    The set l4s-battery has three presets. The preset dctcp uses DCTCP instead of Prague for the
+    flows L, and sets the queue's key any_ect. The kernel engine always uses the preset dctcp. The
+    preset step-2019 sets a step threshold of 6 ms at 4 Mbit/s, of 2 ms at 12 Mbit/s and of 1 ms at
+    higher rates. The preset overload-5 runs five flows L and five flows C, instead of one flow of
+    each. With SET, tailback also writes the report as PDF.
 
     STORED is the folder of a sweep (results/sweeps/ID), the id of a sweep, the beginning of its id,
     `latest`, or the folder of a run (results/runs/ID). STORED can also be a Flent data file
     (.flent.gz), or a folder of Flent data files that repeat one experiment. You can also compare a
-    qlog file that a sender wrote (.qlog, .sqlog) with a run or with a scenario FILE. tailback runs
-    this FILE first.
+    qlog file that a sender wrote (.qlog, .sqlog) with a run or with a scenario FILE. The command
+    then runs FILE first.
 
     BASELINE is a file that `tailback baseline` has written (.tailback.json). The command compares
     FILE or STORED with BASELINE.

@@ -60,11 +60,11 @@ def explain(run: str, flows: tuple[str, ...], where: tuple[str, ...], as_json: b
     waiting for each cause. The command also prints when, why and by how much the flow's congestion
     window was reduced. For each queue, the command prints whether the queue never drained or held
     only bursts. The command also prints what share of the waiting bytes belonged to each flow, and
-    the queue's state over time. It counts the queue's drops and marks for each cause. For two flows
-    at one queue, the command prints how each flow responds to the queue's drops and marks. --json
-    prints every number as a field, and lists every reduction of a window separately. The command
-    does not explain programs (the [[programs]] of a scenario), because tailback cannot record what
-    happens inside a program.
+    the queue's state over time. The command counts the queue's drops and marks for each cause. For
+    two flows at one queue, the command prints how each flow responds to the queue's drops and
+    marks. With --json, the command prints every number as a field, and lists every reduction of a
+    window separately. The command does not explain programs (the [[programs]] of a scenario),
+    because tailback cannot record what happens inside a program.
 
     docs/how-to/explain.md shows examples whose causes are known.
     """

@@ -79,8 +79,8 @@ def export(
     file contains the sender's windows, RTTs and states. Each file also gives the reasons why slow
     start ended and why the window was reduced. If the scenario sets record.series = "acks", the
     file contains every ACK. If it sets record.events = true, the file contains every drop and mark.
-    qlog-0.3 is the older JSON format that qvis reads. If a program's QUIC stack wrote a qlog file,
-    tailback copies that file unchanged to NAME.PROGRAM.FILE.
+    The format qlog-0.3 is the older JSON format that qvis reads. If a program's QUIC stack wrote a
+    qlog file, tailback copies that file unchanged to NAME.PROGRAM.FILE.
     """
     from tailback import interop
     from tailback.store import layout

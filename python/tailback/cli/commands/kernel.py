@@ -225,8 +225,8 @@ def clock(
     differ.
 
     A run in real time takes as long as the duration that its scenario sets. For each seed there are
-    15 runs of 20 s. --jobs sets how many run at the same time. Do not use the machine for anything
-    else while the command runs.
+    15 runs of 20 s. The option --jobs sets how many runs are executed at the same time. Do not use
+    the machine for anything else while the command runs.
     """
     import tempfile
 

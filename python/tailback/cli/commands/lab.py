@@ -33,7 +33,7 @@ def lab(name: str | None, no_browser: bool) -> int:
 
     The page contains the simulator, compiled for browsers. The page needs no network connection. A
     run in the page has the same results and the same id as a run of `tailback run`. The page stores
-    nothing on this machine. tailback serves the page until you press Ctrl-C.
+    nothing on this machine. The command serves the page until you press Ctrl-C.
     """
     import webbrowser
 

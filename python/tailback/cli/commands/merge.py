@@ -26,7 +26,7 @@ from tailback.cli.options import json_option, quiet_option
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="STORE",
-    help="Folder of results to write to. tailback creates the folder if it does not exist.",
+    help="Folder of results to write to. The command creates the folder if it does not exist.",
 )
 @quiet_option
 @json_option

@@ -211,7 +211,7 @@ def plot(
 
     RESULTS is the folder or id of a sweep, or the folder of a run. RESULTS can also be a folder
     that `tailback run --out` wrote; then tailback draws the latest sweep in this folder. Without
-    RESULTS, tailback draws the latest sweep in the folder results. tailback chooses a value for
+    RESULTS, tailback draws the latest sweep in the folder results. The command chooses a value for
     every option that you leave out, and prints its choices on stderr. Figures combine the results
     of all seeds, and show 95 % confidence intervals.
 

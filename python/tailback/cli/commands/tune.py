@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="PATH=LO..HI",
     help="Key to vary, with its range (bottleneck.queue.target=1ms..30ms) or its choices (A,B,C). "
-    "tailback chooses values on a logarithmic scale if the upper end of the range is more than ten "
-    "times the lower end. To set the scale, write lin: or log: before the range. Can be repeated.",
+    "The search uses a logarithmic scale if the upper end of the range is more than ten times the "
+    "lower end. To set the scale, write lin: or log: before the range. Can be repeated.",
 )
 @click.option(
     "--minimise",
@@ -71,8 +71,8 @@ if TYPE_CHECKING:
     default="mean",
     show_default=True,
     metavar="mean|worst",
-    help="How to combine the values of a metric at the points that --over sets: use their mean, or "
-    "use the worst value.",
+    help="How to combine the values of a metric at the points that --over sets: mean averages the "
+    "values, and worst uses the worst value.",
 )
 @click.option(
     "--runs",
@@ -94,8 +94,8 @@ if TYPE_CHECKING:
     default="tpe",
     show_default=True,
     metavar="tpe|nsga2|random|qmc",
-    help="Optuna sampler that chooses the candidates. tpe and nsga2 learn from earlier results; "
-    "random and qmc do not.",
+    help="Optuna sampler that chooses the candidates. The samplers tpe and nsga2 learn from "
+    "earlier results; random and qmc do not.",
 )
 @click.option(
     "--seed",

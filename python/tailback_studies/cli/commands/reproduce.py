@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     "--until-decided",
     is_flag=True,
     help="For experiments that compare versions with each other: add seeds to scenarios whose "
-    "differences are undecided. tailback runs each scenario with 5 seeds at first, then with 10, "
-    "then with 20. tailback stops adding seeds to a scenario if tests show, for each difference in "
-    "rate, delay or utilisation, whether this difference exceeds 10 %.",
+    "differences are undecided. Each scenario first runs with 5 seeds, then with 10, and then with "
+    "20. A scenario needs no more seeds if tests show, for each difference in rate, delay or "
+    "utilisation, whether this difference exceeds 10 %.",
 )
 @report_options
 @run_options(

@@ -29,7 +29,7 @@ SOURCE = "P. Heist, heistp/ccafct, 2020"
 LEAD = (
     "Web requests over CUBIC share a CoDel queue with a long flow of CUBIC or Prague, or use the "
     "queue alone. This page shows how long the requests take, and how much the long flow delays "
-    "them."
+    "the requests."
 )
 BLIND = (
     "The set-up was written from the publication's programs before any comparison. Later changes "
@@ -202,8 +202,9 @@ def _spread(entries: Sequence[CcafctEntry], run_facts: Facts) -> list[Block]:
             "time beside the competitor. The word “outside” marks intervals that do not contain "
             "the published value. The published times without a competitor agree with runs in "
             "which hosts do not store the ssthresh of earlier connections. The published times "
-            "beside CUBIC agree with runs in which hosts store it. The order in which the server "
-            "closed connections decides which ssthresh a host stores. This order is unknown."
+            "beside CUBIC agree with runs in which hosts store this ssthresh. Which ssthresh a "
+            "host stores depends on the order in which the server closed connections. This order "
+            "is unknown."
         )
         out.append(Table("spread", title, columns, harms, caption, run_facts))
     return out
