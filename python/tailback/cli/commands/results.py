@@ -86,7 +86,7 @@ def show(name: str, out: Path | None, as_json: bool) -> int:
 @out_option
 @json_option
 def diff(runs: tuple[str, str], out: Path | None, as_json: bool) -> int:
-    """Show in which keys of the scenario, and in which results, two runs differ.
+    """Show in which settings (scenario, seed and engine) and in which results two runs differ.
 
     `tailback compare` shows which differences between sweeps are more than noise.
     """
