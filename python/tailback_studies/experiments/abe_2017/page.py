@@ -28,8 +28,8 @@ def page(
     )
     return Page(
         "ABE (RFC 8511): what a gentler backoff gains and costs",
-        "A sender with ABE reduces its window less after an ECN mark than after a loss. This page "
-        "shows the results of repeating the experiments of the ABE poster (2017).",
+        "A sender with ABE reduces its window less after an ECN mark than after a loss. tailback "
+        "repeats the experiments of the ABE poster (2017).",
         sections,
     )
 
