@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NO_RESPONSE_TO_CE = (
-    "by default this BBR does not respond to CE, and its packets are not ECN-capable. These "
-    "sections switch ECN on."
+    "by default this version of BBR does not respond to CE, and its packets are not ECN-capable. "
+    "The scenarios of these three sections switch ECN on."
 )
 _REORDERING = (
     "QUIC declares a packet lost when an ACK arrives for the third packet after it (RFC 9002 "
     "section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
 )
-_STARTS_LATE = "Of all slow starts, HyStart (`cubic`'s default) loses the fewest packets"
+_STARTS_LATE = "Of all rules for slow start, HyStart (`cubic`'s default) loses the fewest packets"
 
 CAUSES: Mapping[str, Mapping[str, str]] = {
     "cubic:slow_start=hystart++": {
@@ -26,9 +26,9 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "cubic:slow_start=search": {
         "5.2.1, nsperf-coexist": (
-            "in the deciding runs, SEARCH never ends slow start before a loss, so "
-            "`slow_start=none` gives the same numbers. "
-            f"{_STARTS_LATE}: [slow starts](../start-up.md)."
+            "in the runs that decide these sections, SEARCH never ends slow start before a loss. "
+            f"Therefore `slow_start=none` gives the same numbers. {_STARTS_LATE}: [slow "
+            "starts](../start-up.md)."
         ),
     },
     "bbr": {"6.2, 7.1-ce, nsperf-ecn": _NO_RESPONSE_TO_CE},
@@ -46,18 +46,18 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "bbr3:draft=06": {
         "6.2, 7.1-ce, nsperf-ecn": (
-            f"{_NO_RESPONSE_TO_CE} The draft defines no response. The response of Google's branch "
-            "(`draft=06,ecn_response=true,ecn_max_rtt=0ms`) does not suffice here: these three "
-            "sections still fail or are worse."
+            f"{_NO_RESPONSE_TO_CE} The draft does not define a response to CE. With the response "
+            "of Google's branch (`draft=06,ecn_response=true,ecn_max_rtt=0ms`), bbr3 still fails "
+            "or is worse than CUBIC in these three sections."
         ),
     },
     "program=scripts/programs/quinn.toml": {
         "7.4": (
-            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits CUBIC's target "
-            "to 1.5 times the current window, and quinn-proto has no such limit. In this "
-            "scenario, the queue is so long that a round trip takes seconds. Therefore the target "
-            "is far above the window, and the window grows by one datagram with each ACK. With "
-            "the limit, a copy of quinn-proto loses fewer packets. With NewReno, quinn is no "
+            "quinn-proto 0.11.19 follows RFC 8312. RFC 9438 section 4.2 limits CUBIC's target to "
+            "1.5 times the current window, and quinn-proto has no such limit. In this scenario, "
+            "the queue is so long that a round trip takes seconds. Therefore CUBIC's target is far "
+            "above the window, and the window grows by one datagram with each ACK. A copy of "
+            "quinn-proto with the limit of RFC 9438 loses fewer packets. With NewReno, quinn is no "
             "worse than CUBIC in this section."
         ),
         "7.7": _REORDERING,
@@ -66,7 +66,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "7.7": _REORDERING,
         "nsperf-coexist-rate": (
             "NewReno grows more slowly than CUBIC on this path. The simulator's `reno` gets a "
-            "similar value: its confidence interval overlaps quinn's."
+            "similar value: the confidence intervals of `reno` and quinn overlap."
         ),
     },
     "program=scripts/programs/quic-go.toml": {
@@ -81,22 +81,23 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "program=scripts/programs/s2n-quic.toml": {
         "5.1.1-timeout": (
-            "s2n-quic 1.91.0 skips a packet number at each probe timeout. Its test for persistent "
-            "congestion (RFC 9002 section 7.6) treats lost packets as one period of congestion "
-            "only if their numbers are consecutive. Therefore each probe begins a new period, no "
-            "period is long enough, and the window is never reset. A copy of s2n-quic-core that "
-            "allows one skipped number within a period passes this section."
+            "s2n-quic 1.91.0 skips a packet number at each probe timeout. The stack's test for "
+            "persistent congestion (RFC 9002 section 7.6) treats lost packets as one period of "
+            "congestion only if their numbers are consecutive. Therefore each probe begins a new "
+            "period, no period is long enough, and s2n-quic never resets the window. A copy of "
+            "s2n-quic-core that allows one skipped number within a period passes this section."
         ),
         "7.1-delay": (
             "s2n-quic sends ten packets at once (`MAX_BURST_PACKETS`), which RFC 9002 section 7.7 "
-            "allows. In a capture of a run, most packets arrive at the queue in such groups."
+            "allows. In a packet capture of a run, most packets arrive at the queue in groups of "
+            "ten."
         ),
     },
     "program=scripts/programs/quiche.toml": {
         "5.1.1-loss": (
             "the window is at its minimum of two datagrams (RFC 9002 section 7.2), and quiche "
-            "fills this window with short packets that repeat lost data. In a qlog, many packets "
-            "are short, and many are probes."
+            "fills this window with short packets that repeat lost data. The qlog of a run shows "
+            "many short packets and many probes."
         ),
         "5.1.1-timeout": (
             "the CUBIC of quiche 0.30.0 does not implement persistent congestion (RFC 9002 section "
@@ -105,10 +106,10 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "5.2.2": (
             "the CUBIC of quiche 0.30.0 treats a loss as spurious if fewer than a fifth of the "
             "window's packets are lost, and then restores the window. A full FIFO and CoDel drop "
-            "less than a fifth of a window. A qlog shows that quiche therefore restores nearly "
-            'every window, so queues stay full. With `control = "reno"`, which never restores the '
-            "window, the frames of real-time traffic arrive in time. quiche is then no worse than "
-            "CUBIC in 5.1.4 and 5.2.3, and its queue in `fq_codel` stays short."
+            "less than a fifth of a window's packets. Therefore quiche restores nearly every "
+            'window, as a qlog shows, and queues stay full. With `control = "reno"`, which never '
+            "restores the window, the frames of real-time traffic arrive in time. quiche is then "
+            "no worse than CUBIC in 5.1.4 and 5.2.3, and its queue in `fq_codel` stays short."
         ),
         "7.1-ce": "quiche does not support ECN.",
     },
@@ -120,32 +121,36 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "cake": {
         "9.1-pages": (
-            "Cake first divides the link between hosts (`triple-isolate`), so all connections of "
-            "a browser share one part. With `flow=flows`, Cake is no worse."
+            "Cake first divides the link between hosts (`triple-isolate`), so all connections of a "
+            "browser share the part of one host. With `flow=flows`, Cake is no worse than a FIFO."
         ),
         "5.1.2": (
-            "Cobalt drops packets in the short flow's slow start. With `rtt=1s`, Cake is no worse."
+            "Cake's AQM (Cobalt) drops packets while the short flow is in slow start. With "
+            "`rtt=1s`, Cake is no worse than a FIFO."
         ),
-        "7.2-pages": "both causes apply. With `flow=flows,rtt=1s`, Cake is no worse.",
+        "7.2-pages": (
+            "the causes of 9.1-pages and 5.1.2 both apply. With `flow=flows,rtt=1s`, Cake is no "
+            "worse than a FIFO."
+        ),
     },
     "red": {
         "5.1.1-goodput, 4.5": (
-            "while the average queue is above `max`, RED drops every packet, including "
-            "ECN-capable packets. With `gentle=true`, which Linux does not have, RED is no worse "
-            "and passes."
+            "while the average queue is above `max`, RED drops every packet, including ECN-capable "
+            "packets. With `gentle=true`, an option that Linux's RED does not have, RED is no "
+            "worse than a FIFO in 5.1.1-goodput and passes 4.5."
         ),
     },
     "dualpi2": {
         "L4S-battery-share": (
-            "at this rate, two packets take longer to send than the step threshold of 1 ms. If "
-            "two packets arrive together, DualPI2 therefore marks the second one. With "
+            "at `12 Mbit/s`, the transmission of two packets takes longer than the step threshold "
+            "of 1 ms. If two packets arrive together, DualPI2 therefore marks the second one. With "
             "`min_qlen_step=2`, DualPI2 passes."
         ),
     },
     "pi2": {
         "L4S-delay, L4S-battery-delay": (
-            "PI2 is a single queue, in which L4S packets wait behind classic packets. The "
-            "requirement is for dual queues."
+            "PI2 is a single queue, in which L4S packets wait behind classic packets. These two "
+            "requirements apply to dual queues."
         ),
     },
 }

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pages import ROOT, causes
+from pages.reference.evaluation import in_full
 from tailback.base.numbers import short
 from tailback.evaluate import text
 from tailback.evaluate.model import BAD, SectionResult
@@ -383,8 +384,8 @@ Which requirements of the standards does an algorithm meet? This page shows the 
 [`tailback evaluate`](../how-to/evaluate.md) for every congestion control and queue discipline of
 the simulator, and for [QUIC stacks](programs.md). `{command}` made the measurements{quick} on
 {dates}. Each algorithm and each stack also has its own page, which begins with the results farthest
-beyond their bounds. That page lists the value, scenario and seeds for each section of the standard,
-and the version of the engine. The file [league.json]({data}) contains all values.
+beyond their bounds. The page of an algorithm lists the value, scenario and seeds for each section
+of the standard, and the version of the engine. The file [league.json]({data}) contains all values.
 
 A verdict holds for one scenario and one margin. The margin is the largest allowed difference
 between a value and its reference. If the RFC does not state a margin, tailback sets one. The
@@ -424,10 +425,10 @@ TABLES = {
     "cc": (
         "Congestion controls",
         """\
-*Worse* and *no worse* are relative to CUBIC in the same scenario. Sections about other traffic
-measure harm. Harm is how much a CUBIC or Reno flow loses beside the congestion control, minus how
-much it loses beside a second CUBIC or Reno flow. Section numbers are those of RFC 9743. Sections
-whose names begin with nsperf or L4S come [from other
+*Worse* and *no worse* compare an algorithm with CUBIC in the same scenario. Sections about other
+traffic measure harm. The value is the harm that the tested algorithm does to a CUBIC or Reno flow,
+minus the harm that a second CUBIC or Reno flow does. The section numbers refer to RFC 9743.
+Sections whose names begin with nsperf or L4S come [from other
 sources](../how-to/evaluate.md#parts-from-other-sources). The L4S sections follow RFC 9331, whose
 requirements apply only to congestion controls that send ECT(1), such as Prague. For other
 congestion controls, the table shows these sections but does not count them.""",
@@ -435,8 +436,8 @@ congestion controls, the table shows these sections but does not count them.""",
     "queue": (
         "Queue disciplines",
         """\
-*Worse* and *no worse* are relative to a FIFO of one bandwidth-delay product. Section numbers are
-those of RFC 7928. Sections whose names begin with L4S apply to dual queues.""",
+*Worse* and *no worse* compare a queue with a FIFO of one bandwidth-delay product. The section
+numbers refer to RFC 7928. Sections whose names begin with L4S apply to dual queues.""",
     ),
 }
 
@@ -476,7 +477,7 @@ def _what(subject: Subject) -> str:
 def _worse(subject: Subject) -> str:
     if subject.name in REFERENCES_OF_ALL:
         return ", and is itself the reference for the other algorithms"
-    return f", and is worse than {subject.reference} in {subject.counts['worse'] or 'none'}"
+    return f", and is worse than {subject.reference} in {subject.counts['worse'] or 'none'} of them"
 
 
 def _standing_out(subject: Subject) -> Iterator[str]:
@@ -484,7 +485,7 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         for row in subject.bad[:MOST]:
             yield f"- {_sentence(row)}"
         left = len(subject.bad) - MOST
-        yield "" if left <= 0 else f"- The table below shows {left} more.\n"
+        yield "" if left <= 0 else f"- The table below shows {left} more such sections.\n"
     else:
         yield (f"No result of {subject.label} is beyond its bound.\n")
     if subject.better:
@@ -507,7 +508,7 @@ def _sentence(row: Row) -> str:
     verdict, limit = (f" ({row.verdict})", f", allowed {row.limit}") if row.is_bad else ("", "")
     note = f" Decided by: {data['note'].removesuffix('.')}." if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
-    return f"{title}: {row.number}{limit}. Measure: {data['measure']}.{note}"
+    return f"{title}: {row.number}{limit}. Measure: {in_full(data['measure'])}.{note}"
 
 
 def _either(numbers: Sequence[int]) -> str:

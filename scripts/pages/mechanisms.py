@@ -1,5 +1,5 @@
 """Writes docs/evidence/mechanisms.md (what each mechanism changes in each experiment) and
-docs/evidence/mechanisms-criteria.md (the same for every criterion) from the results of
+docs/evidence/mechanisms-criteria.md (what it changes for every criterion) from the results of
 scripts/mechanisms.py."""
 
 from __future__ import annotations
@@ -42,10 +42,11 @@ REJECTED = "tailback rejects the key in all scenarios"
 
 MECHANISMS: Mapping[str, Named] = {
     "remembered": Named(
-        "destinations that hosts remember (`metrics_save`, `ssthresh_metrics_save`)",
+        "path metrics that hosts store for each destination (`metrics_save`, "
+        "`ssthresh_metrics_save`)",
         "no connection begins after another connection has ended",
     ),
-    "connections": Named("connections that requests share (`reuse`)", "there are no web requests"),
+    "connections": Named("several web requests per connection (`reuse`)", "no web requests"),
     "prague-0.7": Named("Prague 0.7 instead of 0.6 (`version`)", "no flow uses Prague"),
     "bbr-bursts": Named(
         'bursts of BBR (`pacing = "gso"`)',
@@ -55,7 +56,7 @@ MECHANISMS: Mapping[str, Named] = {
         "receiver of the L4S team's Linux 5.15 (`accecn_receiver`)", "no flow uses Accurate ECN"
     ),
     "host-jitter": Named("random delays in hosts (`host_jitter`)", REJECTED),
-    "vm": Named('hosts that hold packets like virtual machines (`hosts = "vm"`)', REJECTED),
+    "vm": Named('hosts that delay packets like virtual machines (`hosts = "vm"`)', REJECTED),
     "pauses": Named(
         'pauses of virtual machines that share processors (`hosts = "vm-shared"`)', REJECTED
     ),
@@ -65,7 +66,7 @@ MECHANISMS: Mapping[str, Named] = {
         "Cake is its own shaper, and marks on a schedule need no queue",
     ),
     "fq-pacing": Named(
-        'pacing by the queue fq of hosts (`pacing = "fq-gso"`)',
+        'pacing by the qdisc fq on the hosts (`pacing = "fq-gso"`)',
         "not tried: the publication does not name this queue",
     ),
 }
@@ -187,12 +188,11 @@ def _lead(every: Sequence[Case]) -> str:
     return (
         "Some mechanisms of the simulator were added after its results had been compared with "
         "publications. Do they make results better only in the experiments for which they were "
-        "added? This page shows what each mechanism changes in all reproduced experiments. A case "
-        "is a mechanism in an experiment. "
-        f"**The published set-ups use the mechanism in {_sentence(own)} "
-        f"They do not use it in {_sentence(other)}** "
-        "Better means that significantly more comparisons have smaller errors with the mechanism "
-        "than have larger errors."
+        "added? This page shows what each mechanism changes in all reproduced experiments. A "
+        "*case* is one mechanism in one experiment. **The published set-ups use the mechanism in "
+        f"{_sentence(own)} The published set-ups do not use the mechanism in {_sentence(other)}** "
+        "*Better* means that the mechanism reduces the errors of significantly more comparisons "
+        "than it increases."
     )
 
 
@@ -200,8 +200,8 @@ def _sentence(group: Sequence[Case]) -> str:
     counted = {word: _having(group, word) for word in ("better", "worse")}
     neither = len(group) - sum(map(len, counted.values()))
     return (
-        f"{len(group)} cases: results are better with it in {len(counted['better'])}, worse in "
-        f"{len(counted['worse'])}, and neither in {neither}."
+        f"{len(group)} cases. With the mechanism, results are better in {len(counted['better'])} "
+        f"of these cases, worse in {len(counted['worse'])}, and neither in {neither}."
     )
 
 
@@ -209,19 +209,21 @@ def _having(group: Iterable[Case], effect: str) -> list[Case]:
     return [case for case in group if case.effect == effect]
 
 
-_SET_UPS = """The set-ups follow the publications. So a set-up may use a mechanism that makes
-results worse, or not use one that would make them better. Two set-ups were changed after we had
-seen such numbers. The publication of imc-bbr-2023 states virtual machines, so its hosts are now
-`vm`. The hosts of pam-2025-l4s pause, because without pauses the results differ in many ways from
-those of its virtual machines. How often they pause is calibrated with the sum of both rates in the
-same rows, so the row about pauses in pam-2025-l4s is no independent test."""
+_SET_UPS = """The set-ups follow the publications. Therefore a set-up may use a mechanism that makes
+results worse, or omit a mechanism that would make results better. We changed two set-ups after we
+had seen such effects of mechanisms. The publication of imc-bbr-2023 used virtual machines, so the
+hosts of this experiment are now `vm`. The hosts of pam-2025-l4s pause, because without pauses the
+results differ in many ways from the results of the publication's virtual machines. We calibrated
+the frequency of the pauses with published rates. Therefore the row about pauses in pam-2025-l4s is
+not an independent test."""
 
 _COLUMNS = """Each row compares an experiment with and without a mechanism. *Better* counts the
-comparisons whose errors are smaller with the mechanism, and *worse* those whose errors are larger,
-both by more than the noise. *By chance* counts the comparisons that other seeds alone change by
-more than the noise. A comparison that belongs to several criteria counts once for each. The last
-columns count the criteria that are met. [A separate page](mechanisms-criteria.md) shows the errors
-for every criterion."""
+comparisons whose errors the mechanism reduces by more than the noise. *Worse* counts the
+comparisons whose errors the mechanism increases by more than the noise. *By chance* counts the
+comparisons whose errors change by more than the noise if only the seeds change. A comparison that
+belongs to several criteria counts once for each criterion. The last two columns count the criteria
+that are met without and with the mechanism. [A separate page](mechanisms-criteria.md) shows the
+errors for every criterion."""
 
 
 def _summary(every: Sequence[Case]) -> Table:
@@ -254,24 +256,26 @@ def _method(data: Mapping[str, Any]) -> str:
     more = [f"{e['seeds']} in {name}" for name, e in data.items() if e["seeds"] > 1]
     seeds = "one seed each" + "".join(f" ({one})" for one in more)
     return (
-        "Each experiment runs as on its page, with the scenarios that its criteria need, and with "
-        f"{seeds}. Of pam-2025-l4s, only the rows with a buffer of 2 BDP run, as with `--quick`. "
-        "Then it runs once for each mechanism, with the same seeds: without the "
-        "mechanism if the set-up uses it, and with it otherwise. The command checks that the "
-        "change reaches every run. Numbers from one seed differ from those of the experiment's "
-        "page. The noise of a criterion comes from one more run of the published set-up, with "
-        "other seeds: it is the 95th percentile of the changes of the errors. Criteria that only "
-        "count values, such as claims that hold, have no noise, and every change counts. An effect "
-        "is significant if a sign test of better and worse values gives a probability below 5 %. "
-        "Comparisons of an experiment depend on each other, so this is only a rough rule."
+        "Each experiment runs with the set-up of its page, but only with the scenarios that its "
+        f"criteria need, and with {seeds}. For pam-2025-l4s, only the rows with a buffer of 2 BDP "
+        "run, as with `--quick`. Then the experiment runs once for each mechanism, with the same "
+        "seeds. If the set-up uses the mechanism, this run switches the mechanism off. Otherwise "
+        "it switches the mechanism on. The command checks that the change reaches every run. "
+        "Numbers from one seed differ from the numbers on the experiment's page. To measure the "
+        "noise of a criterion, the published set-up runs once more with other seeds. The noise is "
+        "the 95th percentile of the resulting changes of the errors. Some criteria only count "
+        "values, for example the claims that are true. These criteria have no noise, so every "
+        "change counts. An effect is significant if a sign test of the better and worse "
+        "comparisons gives a p-value below 5 %. The comparisons of an experiment depend on each "
+        "other, so this test is only a rough rule."
     )
 
 
-_TURNED = """If a set-up has no jitter, it is tried with a `host_jitter` of `100us`. A scenario
-with `hosts = "vm"` has no `host_jitter`. A scenario has one kind of hosts, so with pauses, packets
-do not wait for other reasons. In pam-2025-l4s, Prague 0.6 has 24 bits of alpha, as in the set-up
-before version 0.7. Prague 0.7 does not have the options `window`, `pace` and `min_burst` of other
-set-ups, so they are left out."""
+_TURNED = """A set-up without jitter also runs with a `host_jitter` of `100us`. A scenario with
+`hosts = "vm"` has no `host_jitter`. All hosts of a scenario are of one kind. Therefore hosts with
+pauses do not delay packets in other ways. In pam-2025-l4s, Prague 0.6 stores alpha with 24 bits, as
+in the earlier set-up with Prague 0.6. Prague 0.7 does not support the options `window`, `pace` and
+`min_burst` of other set-ups, so the runs with Prague 0.7 omit these options."""
 
 
 def _idle(data: Mapping[str, Any]) -> Table:
@@ -292,14 +296,14 @@ def _idle(data: Mapping[str, Any]) -> Table:
     return Table("idle", "Scenarios that stay as published", columns, rows)
 
 
-_FIXED = """These corrections have no key that turns them off. The table compares the published
-criteria before and after each correction, with the seeds of the pages.
-`python scripts/mechanisms.py --corrections` reads them from the history of `goals.csv`. In
-dualpi2-2022, another correction came with the first delayed ACK: the flow with ECN beside Reno is
-CUBIC. A correction of the headers of joined packets concerns only the kernel engine. Two
-corrections are older than the published criteria, and their effects are on the pages of
+_FIXED = """No key of a scenario turns the corrections in this table off. The table compares the
+published criteria before and after each correction, with the seeds of the pages.
+`python scripts/mechanisms.py --corrections` reads these criteria from the history of `goals.csv`.
+In dualpi2-2022, the correction of the first delayed ACK includes another correction: the ECN flow
+beside Reno now uses CUBIC. A correction of the headers of joined packets affects only the kernel
+engine. Two corrections are older than the published criteria. The pages of
 [imc-bbr-2023](imc-bbr-2023.md) (compressed ACKs) and [l4s-tests-2020](l4s-tests-2020.md) (the
-option of Accurate ECN in data segments)."""
+option of Accurate ECN in data segments) describe their effects."""
 
 
 def _fixed(corrections: Iterable[Row]) -> Table:
@@ -343,10 +347,11 @@ def _criteria_page(
     data: Mapping[str, Any], every: Sequence[Case], corrections: Sequence[Row]
 ) -> str:
     lead = (
-        f"This page shows the errors of every criterion with and without each mechanism. [Another "
-        f"page]({PAGE}) summarises them, and explains how they were measured. A change is better "
-        "or worse if it is larger than the noise. The column *by chance* counts the comparisons "
-        "that other seeds alone change by more than the noise."
+        "This page shows the errors of every criterion with and without each mechanism. [Another "
+        f"page]({PAGE}) summarises these errors, and explains how we measured them. A comparison "
+        "counts as better or worse if its error changes by more than the noise. The column *by "
+        "chance* counts the comparisons whose errors change by more than the noise if only the "
+        "seeds change."
     )
     sections = [
         Section("criteria", "Mechanisms", [_criteria(every)]),

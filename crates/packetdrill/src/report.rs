@@ -152,7 +152,7 @@ interpreter of packetdrill's language, which drives the simulator's sender and r
 | the data segments and ACKs that the simulator sends, and their times, within the tolerance of packetdrill or of the script | how many segments share a packet, because the simulator has no TSO or GRO |
 | SACK blocks and echoed timestamps | the advertised window and the PSH flag |
 | ECN codepoints, ECE and CWR; with Accurate ECN also the ACE field and the counters of the AccECN option. If a script checks these fields on a data segment, the interpreter compares them with the values that the simulator's receiver would put into an ACK | the option on a SYN-ACK |
-| the ACE field of the SYN, the SYN-ACK and the ACK that ends the handshake, if one end asks for Accurate ECN | other parts of the handshake, because the interpreter itself answers a SYN and never repeats a SYN-ACK |
+| the ACE field of the SYN, the SYN-ACK and the ACK that ends the handshake, if an endpoint requests Accurate ECN | other parts of the handshake, because the interpreter itself answers a SYN and never repeats a SYN-ACK |
 | assertions on `tcp_info` | values of `tcp_info` that the simulator does not have; the tables below name these values |
 | | the exchange of FIN, because the interpreter stops where the connection closes |
 
@@ -170,7 +170,7 @@ fn cell(text: &str) -> String {
 /// scripts do not apply. `version` is the version of the kernel from which the scripts come.
 pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
     let of = version.map_or(String::new(), |v| {
-        format!("The scripts are those of Linux {v}.\n")
+        format!("The scripts come from the source tree of Linux {v}.\n")
     });
     let mut text = format!("{HEAD}\n{of}");
     text.push_str(

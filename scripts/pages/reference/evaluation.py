@@ -1,5 +1,5 @@
-"""Writes the page about `tailback evaluate`. The page lists the sections of RFC 9743 and RFC 7928,
-the cases of the BBR draft, and the criterion of each section and case."""
+"""Writes the page about `tailback evaluate`: the sections of RFC 9743 and RFC 7928, the cases of
+the BBR draft, and how each is decided."""
 
 from __future__ import annotations
 
@@ -106,11 +106,15 @@ _LEFT_OUT = (
         r"harm that the tested algorithm does to \1, minus the harm that \2 does",
     ),
     (r"^most segments", "largest number of segments"),
+    (
+        r"^throughputs (.+), the larger divided by the smaller$",
+        r"larger of the throughputs \1, divided by the smaller throughput",
+    ),
     (r"most data in flight", "largest amount of data in flight"),
     (r", in packet times$", ", in units of the transmission time of one packet"),
     (r", divided by the larger of the two$", r", divided by the larger of the two values"),
 )
-"""Patterns of abbreviated descriptions of measures, and the text that replaces each of them."""
+"""Patterns of measures that leave out a word, and the text with this word."""
 
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
@@ -157,8 +161,8 @@ def _of_program(case: str) -> str:
     return "packets, and the qlog if the program writes one"
 
 
-def _in_full(measure: str) -> str:
-    """Replace abbreviations such as "delay minus FIFO's" in the description of a measure."""
+def in_full(measure: str) -> str:
+    """Write out the words that a measure such as "delay minus FIFO's" leaves out."""
     for pattern, text in _LEFT_OUT:
         measure = re.sub(pattern, text, measure)
     return measure
@@ -171,7 +175,7 @@ def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
     assert not missing, missing
     place = f"{SOURCES}/{folder.parent.name}/scenarios"
     return [
-        f"| {one.id} | {one.title} | {_in_full(one.measure)} | "
+        f"| {one.id} | {one.title} | {in_full(one.measure)} | "
         f"[{one.scenario}]({place}/{one.scenario}) |"
         for one in decided
     ]

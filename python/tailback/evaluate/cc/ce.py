@@ -14,6 +14,6 @@ CRITERION = Within(
     value=measures.of_link("utilisation"),
     bound=0.2,
     needs_ect=True,
-    advice="The scenario sends ECT (ecn = true). A control that does not respond to CE must not "
-    "send it.",
+    advice="The scenario sends ECT (ecn = true). A congestion control that does not respond "
+    "to CE must not send ECT.",
 )
