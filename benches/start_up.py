@@ -46,21 +46,21 @@ If no rule ends slow start early, twice as much data is in flight as a path with
 hold.
 
 `python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
-that ends slow start. It makes {runs} runs of the simulator, with {seeds} seeds for each set-up. The
-numbers are from 2026-11-26.
+that ends slow start. The command makes {runs} runs of the simulator, with {seeds} seeds for each
+set-up. The numbers are from 2026-11-26.
 
 | slow start | time, RTT | overshoot | loss, % | set-ups without loss |
 |---|--:|--:|--:|--:|
 {means}
 
-![Time until 90 % of the rate, overshoot and loss of five slow starts](start-up/start-up.svg)
+![Time until 90 % of the rate, overshoot and loss with five algorithms](start-up/start-up.svg)
 
 - *Overshoot* is the largest amount of data in flight, divided by the sum of the bandwidth-delay
   product and the buffer.
 - *Loss* is the share of the flow's packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow's rate, averaged over one round-trip time,
-  reaches 90 % of the link's rate. The cell is empty if the flow fails to reach this rate with at
-  least one seed. The means in the first table exclude such set-ups.
+reaches 90 % of the link's rate. The cell is empty if the flow fails to reach this rate with at
+least one seed. The means in the first table exclude set-ups whose cell is empty.
 - The names of the algorithms are values of `cubic`'s option `slow_start`
   ([reference](../reference/congestion-controls/cubic.md)). HyStart follows Linux.
 

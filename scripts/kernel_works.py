@@ -119,9 +119,9 @@ in the paper.
     "dualpi2-2022": """\
 For `dualpi2-2022`, the values come from every column of the published files. Some columns contain
 1st percentiles or standard deviations of samples. Each sample of tailback covers one second, but
-some published samples cover less. The errors in these columns are large, and increase the 90th
-percentiles. The simulator paces groups of segments, as GSO did on the publication's hosts; the
-kernel engine paces single segments. The table has no results with Prague, because Linux does not
+some published samples cover a shorter time. The errors in the columns with 1st percentiles and
+standard deviations are large, and increase the 90th percentiles of the errors. The simulator paces
+groups of segments, as GSO did on the publication's hosts. The kernel engine paces single segments. The table has no results with Prague, because Linux does not
 include Prague. The report of `reproduce dualpi2-2022 --engine kernel` lists each missing row with
 the reason.
 """,

@@ -417,13 +417,13 @@ def _both_engines(out: Path) -> Iterator[str]:
         "If the download runs alone, the 99th percentiles of the queue delay differ between the "
         "engines. The difference is not a measurement error: on each engine, packet captures show "
         "the delays that the table reports. The queue is longest at the end of slow start, and at "
-        "that time it is longer in the simulator. One cause is the handshake. In the guest, "
-        "quinn's asynchronous layer sends the request in a separate datagram after the handshake, "
-        "and the server reads several datagrams at once. In the simulator, the last datagram of "
-        "the handshake also contains the request. Therefore the first windows contain different "
-        "packets, and the receiver delays the ACKs of different packets. We made a copy of "
-        "`stacks/quinn` that sends the guest's sequence of packets in the first round trip. This "
-        "copy removes half of the difference. We do not know the cause of the other half. "
+        "that time it is longer in the simulator. One cause of this difference is the handshake. "
+        "In the guest, quinn's asynchronous layer sends the request in a separate datagram after "
+        "the handshake, and the server reads several datagrams at once. In the simulator, the last "
+        "datagram of the handshake also contains the request. Therefore the first windows contain "
+        "different packets, and the receiver delays the ACKs of different packets. We made a copy "
+        "of `stacks/quinn` that sends the guest's sequence of packets in the first round trip. "
+        "This copy removes half of the difference. We do not know the cause of the other half. "
         'Other seeds, `gso = false` and `timers = "tokio"` hardly change the difference.\n'
     )
 
@@ -461,8 +461,8 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
     yield (
         f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` of the '
         f"guest's in {near} of {len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
-        f"The difference exceeds both this limit and the value in the column ± in {len(beyond)} of "
-        f"{len(rows)} scenarios. "
+        f"The difference exceeds both the limit of `{close:g} Mbit/s` and the value in the column "
+        f"± in {len(beyond)} of {len(rows)} scenarios. "
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
     yield (
@@ -612,7 +612,7 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
         f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows "
         f"these scenarios. The last four columns show the simulator's means over {MORE_SEEDS} "
-        "seeds: *as above* without a change, and the others with one change of the set-up each.\n"
+        "seeds: *as above* without a change, and each other column with one change of the set-up.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)

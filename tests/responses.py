@@ -284,12 +284,12 @@ the window, ssthresh, the congestion state or alpha changes.
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that the
 comparison shows only the sender's response. In the scenarios with random losses and in "Delayed
 ACKs", the receiver follows Linux's default: it delays ACKs once the receive window has stopped
-growing. The scenarios with random losses are short, and end before that moment. On Linux, the
-moment depends on how much data the receiving application leaves in the buffer. The simulator does
-not model this amount of data. Therefore the traces of "Delayed ACKs" differ after the window has
-stopped growing. This is a known deviation. In the scenarios with random losses, the round-trip
-times are multiples of the kernel's clock tick, so that an ACK arrives in the same jiffy on both
-engines.
+growing. The scenarios with random losses are short, and end before the receive window stops
+growing. On Linux, the time at which it stops growing depends on how much data the receiving
+application leaves in the buffer. The simulator does not model this amount of data. Therefore the
+traces of "Delayed ACKs" differ after the window has stopped growing. This difference between the
+engines is a known deviation. In the scenarios with random losses, the round-trip times are
+multiples of the kernel's clock tick, so that an ACK arrives in the same jiffy on both engines.
 """
 
 LAWS_HEAD = """

@@ -16,8 +16,9 @@ FILE = EVIDENCE / "validation-grid.md"
 _HEAD = """# Scenarios of the validation
 
 [The validation](validation.md) runs the scenarios of this page with the simulator and with Linux.
-This page shows what they cover. If your own scenario is outside these ranges, run it on both
-engines: `tailback run FILE --engine kernel` uses Linux.
+This page shows which link rates, round-trip times, flows and queues these scenarios cover. If your
+own scenario is outside these ranges, run it on both engines: `tailback run FILE --engine kernel`
+uses Linux.
 
 - A row has one scenario for each combination of a rate, a round-trip time and a set of flows.
   Semicolons separate the sets of flows.

@@ -61,8 +61,8 @@ def combinations(gathered: Gathered, facts: Facts) -> list[ReportFigure]:
             name,
             f"Normalised rate and window per flow, 40 Mbit/s, 10 ms: {what}",
             "The figure shows the rate of each flow in each second, divided by the fair share "
-            "(link rate / number of flows). It also shows the flow's window, divided by the "
-            f"window that each flow would have if all windows were equal. {RANKED}",
+            "(link rate / number of flows). The figure also shows each flow's window, divided by "
+            f"the window that the flow would have if all windows were equal. {RANKED}",
             facts,
         )
     return out

@@ -43,8 +43,8 @@ EXPERIMENT = Versions(
     setup=(
         (
             "WRR ratio 10 and 15",
-            "both forms: N packets of L for one packet of C (counter), or a percentage for C "
-            "(percent)",
+            "both forms: N packets of queue L for one packet of queue C (counter), or a percentage "
+            "for queue C (percent)",
             "the publication does not state the form; its text is consistent with both",
         ),
         ("without overload handling", "`l_drop 100` in every version", "publication"),

@@ -20,10 +20,9 @@ LEAD = (
     "so only the kernel can cause a difference."
 )
 HOW = (
-    "`tailback kernel build --release 6.1` builds Linux 6.1, and "
-    '`kernel = "6.1"` in a scenario '
+    '`tailback kernel build --release 6.1` builds Linux 6.1, and `kernel = "6.1"` in a scenario '
     "selects this kernel. [kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both "
-    "steps."
+    "of these steps."
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "

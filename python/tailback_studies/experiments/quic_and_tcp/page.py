@@ -30,9 +30,9 @@ HOW = (
     "`quic-go`, `s2n-quic`, `aioquic` and `quiche` ([programs.md](../how-to/programs.md)). We "
     "wrote down the set-up before the first run. aioquic is written in Python and therefore slow, "
     "so it runs only at `20 Mbit/s` and `40 ms`. In some runs quic-go closed the connection with "
-    "the error `too many gaps in received data`. The results exclude these runs. We added this "
-    "rule after the first runs. Runs at `100 Mbit/s` with RTTs of `10` and `160 ms` are on [a "
-    "page of their own](quic-and-tcp-rtts.md). We added quiche later, on [its own "
+    "the error `too many gaps in received data`. The results exclude these failed runs. We decided "
+    "after the first runs to exclude failed runs. Runs at `100 Mbit/s` with RTTs of `10` and `160 "
+    "ms` are on [a page of their own](quic-and-tcp-rtts.md). We added quiche later, on [its own "
     "page](quic-and-tcp-quiche.md). TCP flows negotiate ECN, and queues that support ECN mark "
     "packets."
 )

@@ -19,7 +19,7 @@ FIRST = SceVariant(ccs={"dctcp": {"cut": "echo"}})
 
 LEAD = (
     "tailback repeats \u201cSome Congestion Experienced One and Two-Flow Tests\u201d (2019). This "
-    "page compares the results with every number in the tables of that study. It names the "
+    "page compares the results with every number in the tables of that study. The page names the "
     "mechanisms that cause the differences, and lists open questions. The command below writes a "
     "report with more figures and tables, and `all-cells.csv` with every number."
 )
