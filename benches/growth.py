@@ -278,8 +278,8 @@ PARTS = {
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows cross all links in turn. Each link has a rate of `1 Gbit/s`. The time is "
-        "per data packet and link.",
+        "Ten CUBIC flows cross all links, one after the other. Each link has a rate of `1 Gbit/s`. "
+        "The table shows the CPU time per data packet and link.",
         links,
         hops=True,
     ),

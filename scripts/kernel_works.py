@@ -121,9 +121,9 @@ For `dualpi2-2022`, the values come from every column of the published files. So
 1st percentiles or standard deviations of samples. Each sample of tailback covers one second, but
 some published samples cover a shorter time. The errors in the columns with 1st percentiles and
 standard deviations are large, and increase the 90th percentiles of the errors. The simulator paces
-groups of segments, as GSO did on the publication's hosts. The kernel engine paces single segments. The table has no results with Prague, because Linux does not
-include Prague. The report of `reproduce dualpi2-2022 --engine kernel` lists each missing row with
-the reason.
+groups of segments, as GSO did on the publication's hosts. The kernel engine paces single segments.
+The table has no results with Prague, because Linux does not include Prague. The report of
+`reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
 """,
     "dualpi2-2019-wrr": """\
 On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions from 2019, and

@@ -506,9 +506,22 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 def _sentence(row: Row) -> str:
     data = row.data
     verdict, limit = (f" ({row.verdict})", f", allowed {row.limit}") if row.is_bad else ("", "")
-    note = f" Decided by: {data['note'].removesuffix('.')}." if data["note"] else ""
+    note = f" {_worst(data['note'])}" if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
     return f"{title}: {row.number}{limit}. Measure: {in_full(data['measure'])}.{note}"
+
+
+def _worst(note: str) -> str:
+    """Return a sentence with the worst result of a section, and the settings that gave it."""
+    settings, colon, values = note.removesuffix(".").partition(": ")
+    if not colon:
+        settings, values = "", settings
+    values = re.sub(r", by (\S+)", r", harm by \1", values)
+    if not settings:
+        return f"Result: {values}."
+    settings = re.sub(r"^to (\S+?)(?=,|$)", r"\1 as the incumbent", settings)
+    settings = re.sub(r"(\d) subject flow", r"\1 tested flow", settings)
+    return f"Worst result, with {settings}: {values}."
 
 
 def _either(numbers: Sequence[int]) -> str:

@@ -13,7 +13,8 @@ const KNOWN: &[(&str, &str)] = &[(
     "tcp_accecn_sack_space_grab",
     "In the simulator an ACK has room for three SACK blocks, or for two SACK blocks and the \
      AccECN option. In Linux an ACK without timestamps, as in this script, has room for three \
-     blocks and the option. The simulator sends the option with the next ACK that has fewer blocks",
+     SACK blocks and the AccECN option. The simulator sends the AccECN option with the next ACK \
+     that has fewer blocks",
 )];
 
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];
@@ -231,7 +232,7 @@ pub fn markdown(rows: &[Row], version: Option<&str>) -> String {
         "runs",
         "These scripts test system calls and the closing of connections. Each \
          script expects only one packet from the simulator, and every correct TCP would send this \
-         packet at that time.",
+         packet at the same time.",
     );
     text.push_str("\n## Scripts that do not apply\n");
     let mut kinds: Vec<Category> = rows.iter().filter_map(|r| category(&r.1)).collect();

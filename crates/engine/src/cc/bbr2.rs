@@ -2,28 +2,28 @@
 //! 0487ade5). Version 3 (`bbr3`) was developed from version 2. Version 2 has the same model and the
 //! same phases as version 3, with these differences:
 //!
-//! - In STARTUP, the pacing rate and the window both have a gain of 2.885. In DRAIN, the window
-//!   keeps this gain. In PROBE_DOWN, the pacing rate has a gain of 0.75. PROBE_UP does not increase
-//!   the window.
+//! - In STARTUP, the pacing rate and the window both have a gain of 2.885. In DRAIN, the gain of
+//!   the window is still 2.885. In PROBE_DOWN, the pacing rate has a gain of 0.75. PROBE_UP does
+//!   not increase the window.
 //! - STARTUP ends if the bandwidth estimate has not grown by a quarter within three round trips.
-//!   STARTUP also ends after eight ACKs with losses in one round trip. In the second case,
-//!   `inflight_hi` is set to the estimated bandwidth-delay product.
+//!   STARTUP also ends after eight ACKs with losses in one round trip. If losses end STARTUP, BBR
+//!   sets `inflight_hi` to the estimated bandwidth-delay product.
 //! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
 //!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
 //!   stops growing.
 //! - At the end of a round trip, BBR first restarts the measurement of delivered data and delivery
 //!   rate, and then changes the phase. Version 3 changes the phase first.
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
-//!   the share of marks reaches `ecn_threshold` in each of the probe's samples. The bound rises
-//!   when a bandwidth sample exceeds it. When marking ends, version 3 starts a probe early, but
-//!   version 2 does not.
+//!   the share of marks reaches `ecn_threshold` in each of the probe's samples. This upper bound
+//!   rises when a bandwidth sample exceeds the bound. When marking ends, version 3 starts a probe
+//!   early, but version 2 does not.
 //! - BBR ignores a loss that a tail loss probe has repaired.
 //!
 //! With `version = "l4s"`, BBR follows `tcp_bbr2.c` of the L4S team's Linux 5.15
 //! (github.com/L4STeam/linux, commit 009adfe4). This variant differs from v2alpha as follows:
 //!
-//! - It responds to marks however long the RTT is. It uses Accurate ECN and ECT(1).
-//! - Marks lower only `inflight_lo`, as in version 3. They neither lower `bw_lo` nor bound the
+//! - BBR responds to marks at every RTT. BBR uses Accurate ECN and ECT(1).
+//! - Marks lower only `inflight_lo`, as in version 3. Marks neither lower `bw_lo` nor bound the
 //!   bandwidth.
 //! - PROBE_DOWN has a gain of 0.91. PROBE_UP adds 0.25 to the gain of the window.
 //! - To detect growth in STARTUP, BBR checks every bandwidth sample. v2alpha checks only the
@@ -31,14 +31,15 @@
 //!
 //! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the L4S
 //! team's Linux uses ECT(0) and the echo of RFC 3168. In tailback, the flow then runs without ECN.
-//! The file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which is off.
+//! The L4S team's file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which
+//! is off.
 //!
 //! Deviations from the branch: the deviations of `bbr` for bursts, clocks and single small segments
 //! apply here too. The branch has a fast path for application-limited flows, which only saves CPU
 //! time. tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only
 //! the receiver decides when to send ACKs. In v2alpha, BBR may lower the window when a spurious
-//! recovery ends. In tailback, BBR never does this. `usage_based_cwnd`, `refill_add_inc` and
-//! `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
+//! recovery ends. In tailback, BBR never lowers the window then. `usage_based_cwnd`,
+//! `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -58,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Variant of version 2: \"v2alpha\" of Google's branch, or \"l4s\" of the L4S team's Linux 5.15, which responds to marks and uses Accurate ECN and ECT(1). It sets the defaults of some options below.",
+            doc: "Variant of version 2: \"v2alpha\" of Google's branch, or \"l4s\" of the L4S team's Linux 5.15, which responds to marks and uses Accurate ECN and ECT(1). The variant sets the defaults of some options below.",
             kind: Kind::Word(&[V2ALPHA, bbr3::L4S]),
             default: Some(V2ALPHA),
             tc: None,
@@ -131,7 +132,7 @@ pub const ENTRY: Entry<Build> = Entry {
             ..options::ECN_RESPONSE
         },
         Opt {
-            doc: "BBR ignores marks until the smallest RTT is at most this value; 0: it never ignores them. Default: 5 ms, or 0 with version = \"l4s\".",
+            doc: "BBR ignores marks until the smallest RTT is at most this value; 0: BBR never ignores marks. Default: 5 ms, or 0 with version = \"l4s\".",
             default: None,
             ..options::ECN_MAX_RTT
         },

@@ -30,9 +30,10 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 TITLE = "Prague beside classic flows over nine queues (PAM 2025), run again"
 SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
-    "Two sides share a 100 Mbit/s link with one of nine queues: Prague, and CUBIC, BBR or BBRv3. "
-    "After the first comparison, we changed Prague's version, BBR's bursts and the ACKs of "
-    "Prague's receiver because of sources, and let hosts pause because of results."
+    "Prague shares a 100 Mbit/s link with CUBIC, BBR or BBRv3, through one of nine queues. After "
+    "the first comparison, we changed Prague's version, BBR's bursts and the ACKs of Prague's "
+    "receiver, because sources describe these details. We also let hosts pause, because the "
+    "results then agree better."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "

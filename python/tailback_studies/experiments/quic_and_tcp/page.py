@@ -238,9 +238,9 @@ def _harm(name: str, met: Sequence[Met], facts: Facts) -> Table:
     caption = (
         "The harm is the share of throughput that a Linux flow loses if it competes with the stack "
         "instead of a second Linux flow. The columns *to cubic*, *to reno* and *to bbr* show the "
-        "median over RTTs. A negative value is a gain. "
-        f"Flows compete in {shared}; the other queues isolate flows. "
-        "The last two columns show how many of 1000 packets of the stack were marked or dropped."
+        f"median harm over all RTTs. A negative harm is a gain. In {shared}, flows compete for the "
+        "link; the other queues isolate flows. The last two columns show how many of 1000 packets "
+        "of the stack were marked or dropped."
     )
     return Table(f"{name}-harm", "Harm", columns, rows, caption, facts)
 
