@@ -59,8 +59,8 @@ set-up. The numbers are from 2026-11-26.
   product and the buffer.
 - *Loss* is the share of the flow's packets that the queue dropped.
 - *Time* is the number of round-trip times until the flow's rate, averaged over one round-trip time,
-reaches 90 % of the link's rate. The cell is empty if the flow fails to reach this rate with at
-least one seed. The means in the first table exclude set-ups whose cell is empty.
+  reaches 90 % of the link's rate. The cell is empty if the flow fails to reach this rate with at
+  least one seed. The means in the first table exclude set-ups whose cell is empty.
 - The names of the algorithms are values of `cubic`'s option `slow_start`
   ([reference](../reference/congestion-controls/cubic.md)). HyStart follows Linux.
 

@@ -32,9 +32,9 @@ SHOWN = (
         "access-link",
         "A router shapes the traffic that it sends to a modem. While the router sends more slowly "
         "than the modem, packets wait in the router and the modem's queue is empty. If the router "
-        "sends a little faster, the upload of a backup fills the modem's queue, which does not "
-        "keep flows apart. Then the downloads lose throughput, too: their ACKs wait behind packets "
-        "of the backup.",
+        "sends a little faster than the modem, the upload of a backup fills the modem's queue, "
+        "which does not separate flows. Then the downloads lose throughput, too: their ACKs wait "
+        "behind packets of the backup.",
         ("link-delay-p99-ms", "flow-throughput-mbit"),
     ),
     Shown(

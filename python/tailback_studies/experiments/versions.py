@@ -45,8 +45,8 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 """Rows of the set-up that differ on the kernel engine or exist only there, by name."""
 
 LEAD = (
-    "The publication has figures but no numbers. Therefore this page only compares the versions of "
-    "DualPI2 with each other. The command below writes every number to `all-cells.csv`."
+    "The publication has figures but no numbers. Therefore this page only compares the DualPI2 "
+    "versions with each other. The command below writes every number to `all-cells.csv`."
 )
 
 
@@ -77,8 +77,8 @@ def medians(comparison: Comparison, pairs: Sequence[tuple[str, str]]) -> Table:
     )
     caption = (
         "The table compares means over seeds. *A over B* shows by how many percent A is larger "
-        "than B (median over all cases). *90th percentile* is the 90th percentile of the absolute "
-        "values of these differences."
+        "than B (median over all cases). *90th percentile* is the 90th percentile of absolute "
+        "differences."
     )
     return Table(
         "medians",

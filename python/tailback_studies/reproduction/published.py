@@ -262,7 +262,7 @@ def _counted(judges: Sequence[Judge]) -> str:
         f"{held_out} comparisons use held-out values, which nobody looked at until the set-up was "
         f"frozen. A comparison that belongs to several criteria counts once for each criterion."
         if held_out
-        else "No published values were held out in advance."
+        else "No published values were held out."
     )
     return " ".join(words)
 

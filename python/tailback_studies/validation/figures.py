@@ -100,10 +100,9 @@ def _groups(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 _HEAT = (
     "The figure shows the simulator's errors relative to Linux, in percent. For throughput, the "
-    "figure shows the flow whose error is largest in relation to its fair share. The panel *in "
-    "order* sorts identical flows by throughput, and compares the mean of each quarter. Colours "
-    "show the error divided by its limit. Frames mark errors that exceed the limit by more than "
-    "noise."
+    "figure shows the flow with the largest error relative to its fair share. The panel *in order* "
+    "sorts identical flows by throughput, and compares the mean of each quarter. Colours show the "
+    "error divided by its limit. Frames mark errors that exceed the limit by more than noise."
 )
 
 

@@ -43,8 +43,8 @@ EXPERIMENT = Versions(
     setup=(
         (
             "WRR ratio 10 and 15",
-            "both forms: N packets of queue L for one packet of queue C (counter), or a percentage "
-            "for queue C (percent)",
+            "both forms: N packets of queue L per packet of queue C (counter), or queue C's "
+            "percentage (percent)",
             "the publication does not state the form; its text is consistent with both",
         ),
         ("without overload handling", "`l_drop 100` in every version", "publication"),

@@ -26,9 +26,9 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "Prague",
         "version 0.6, which carries fractions of a segment over to its next window; without RTT "
         "scaling, and without detection of classic queues or fallback",
-        "published sources of Prague from before version 0.6 also carry over fractions of a "
-        "segment, and one of these versions has no RTT scaling. The description of the test bed "
-        "mentions neither scaling nor fallback",
+        "Prague's published sources from before version 0.6 also carry over fractions, and one of "
+        "these sources has no RTT scaling. The description of the test bed mentions neither "
+        "scaling nor fallback",
     ),
     (
         "CUBIC, Reno",

@@ -21,9 +21,9 @@ TITLE = "L4S tests (2020), run again"
 SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
 LEAD = (
     "In test S1, two flows, each of them Prague or CUBIC, share DualPI2, a FIFO or FQ-CoDel. The "
-    "round-trip times of the two flows may differ. Tests S2 to S4 use links whose rate changes, "
-    "and flows in both directions. In test S6, Prague and a classic flow share a queue with "
-    "classic ECN (RFC 3168)."
+    "flows' round-trip times may differ. Tests S2 to S4 use links whose rate changes, and flows in "
+    "both directions. In test S6, Prague and a classic flow share a queue with classic ECN (RFC "
+    "3168)."
 )
 BLIND = (
     "The values of S6 were held out; those of S1 were not. The set-up was written from the test "

@@ -32,8 +32,8 @@ SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
     "Prague shares a 100 Mbit/s link with CUBIC, BBR or BBRv3, through one of nine queues. After "
     "the first comparison, we changed Prague's version, BBR's bursts and the ACKs of Prague's "
-    "receiver, because sources describe these details. We also let hosts pause, because the "
-    "results then agree better."
+    "receiver, because sources describe these details. We also let hosts pause, because results "
+    "then agree better."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
