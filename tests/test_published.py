@@ -92,7 +92,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     # The short page has a line of facts about the runs. A fact that is too long for this line is
     # only on the page of the complete results.
     assert "**duration**" not in text
-    assert "No values were held out" not in text
+    assert "No published values were held out" not in text
 
 
 def test_a_page_without_criteria_shows_what_was_found() -> None:

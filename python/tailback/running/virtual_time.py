@@ -335,12 +335,12 @@ rows of the table above:
 | virtual | {cpu_virtual:.3f} |
 | real | {cpu_real:.3f} |
 
-- **Timers that fire late.** In virtual time, a timer fires exactly when it is due. In real time, it
-  fires late. A *slot* is the time that the link needs to send a packet. While packets are queued,
-  one packet should leave in each slot. The table compares the time between two departures with the
-  length of a slot. The data come from the capture of `{timed}`. The table excludes times of two
-  slots or more, because the queue may have been empty. The shaper allows no burst. Therefore the
-  link cannot make up for a late departure, and late timers reduce the rate.
+- **Timers that fire late.** In virtual time, a timer fires exactly when it is due. In real time, a
+timer fires late. A *slot* is the time that the link needs to send a packet. While packets are
+queued, one packet should leave in each slot. The table compares the time between two departures
+with the length of a slot. The data come from the capture of `{timed}`. The table excludes times of
+two slots or more, because the queue may have been empty. The shaper allows no burst. Therefore the
+link cannot make up for a late departure, and late timers reduce the rate.
 
 | | virtual | real |
 |---|--:|--:|
@@ -361,8 +361,8 @@ rows of the table above:
 
 `path.offloads = true` lets the guest combine TCP segments into larger packets. The queue then holds
 packets of up to `64 kB`. The shaper sends such a packet as a whole, and the queue marks or drops it
-as a whole. In the mean delay, it counts as one packet. Cake and DualPI2 split packets by default.
-On their links, tailback counts each segment as a packet.
+as a whole. In the mean delay, such a large packet counts as one packet. Cake and DualPI2 split
+packets by default. On links with Cake or DualPI2, tailback counts each segment as a packet.
 
 {offloaded}
 """
