@@ -336,11 +336,11 @@ rows of the table above:
 | real | {cpu_real:.3f} |
 
 - **Timers that fire late.** In virtual time, a timer fires exactly when it is due. In real time, a
-timer fires late. A *slot* is the time that the link needs to send a packet. While packets are
-queued, one packet should leave in each slot. The table compares the time between two departures
-with the length of a slot. The data come from the capture of `{timed}`. The table excludes times of
-two slots or more, because the queue may have been empty. The shaper allows no burst. Therefore the
-link cannot make up for a late departure, and late timers reduce the rate.
+  timer fires late. A *slot* is the time that the link needs to send a packet. While packets are
+  queued, one packet should leave in each slot. The table compares the time between two departures
+  with the length of a slot. The data come from the capture of `{timed}`. The table excludes times
+  of two slots or more, because the queue may have been empty. The shaper allows no burst. Therefore
+  the link cannot make up for a late departure, and late timers reduce the rate.
 
 | | virtual | real |
 |---|--:|--:|
