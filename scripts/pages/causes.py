@@ -34,21 +34,21 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "bbr": {"6.2, 7.1-ce, nsperf-ecn": _NO_RESPONSE_TO_CE},
     "bbr2": {
         "6.2, 7.1-ce, nsperf-ecn": (
-            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, it passes the "
-            "first two sections and is no worse in the third."
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, bbr2 passes 6.2 and "
+            "7.1-ce, and is no worse than DCTCP in nsperf-ecn."
         ),
     },
     "bbr3": {
         "6.2, 7.1-ce, nsperf-ecn": (
-            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, it passes the "
-            "first two sections and is no worse in the third."
+            f"{_NO_RESPONSE_TO_CE} With `ecn_response=true,ecn_max_rtt=0ms`, bbr3 passes 6.2 and "
+            "7.1-ce, and is no worse than DCTCP in nsperf-ecn."
         ),
     },
     "bbr3:draft=06": {
         "6.2, 7.1-ce, nsperf-ecn": (
             f"{_NO_RESPONSE_TO_CE} The draft does not define a response to CE. With the response "
             "of Google's branch (`draft=06,ecn_response=true,ecn_max_rtt=0ms`), bbr3 still fails "
-            "or is worse than CUBIC in these three sections."
+            "6.2 and 7.1-ce, and is worse than DCTCP in nsperf-ecn."
         ),
     },
     "program=scripts/programs/quinn.toml": {
