@@ -83,7 +83,7 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "8 comparisons use held-out values" in text
     assert "| delay | 3 % | 10 | 2 | 1 % | 5 % | 4 | **no** |" in text
     assert "(section \u201cErrors beyond 25 %\u201d) lists 20 errors." in text
-    assert "The table below shows the 5 largest." in text
+    assert "The table below shows the 5 largest errors." in text
     assert "| cell 0 | 90 % |" in text
     assert "| cell 5 |" not in text
     assert "![A curve](some/curve.svg)" in text

@@ -425,10 +425,11 @@ TABLES = {
     "cc": (
         "Congestion controls",
         """\
-*Worse* and *no worse* compare an algorithm with CUBIC in the same scenario. Sections about other
-traffic measure harm. The value is the harm that the tested algorithm does to a CUBIC or Reno flow,
-minus the harm that a second CUBIC or Reno flow does. The section numbers refer to RFC 9743.
-Sections whose names begin with nsperf or L4S come [from other
+*Worse* and *no worse* compare an algorithm with CUBIC in the same scenario. Only the sections
+whose names begin with nsperf-ecn compare the algorithm with DCTCP. Sections about other traffic
+measure harm. The value of such a section is the harm that the tested algorithm does to a CUBIC or
+Reno flow, minus the harm that a second CUBIC or Reno flow does. The section numbers refer to RFC
+9743. Sections whose names begin with nsperf or L4S come [from other
 sources](../how-to/evaluate.md#parts-from-other-sources). The L4S sections follow RFC 9331, whose
 requirements apply only to congestion controls that send ECT(1), such as Prague. For other
 congestion controls, the table shows these sections but does not count them.""",

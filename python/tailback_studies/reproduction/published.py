@@ -295,8 +295,8 @@ def _worst(whole: Whole) -> Iterator[str]:
             continue
         count = len(table["rows"])
         yield (
-            f"A table of the report (section \u201c{section.title}\u201d) lists {count} errors. "
-            f"The table below shows the {WORST} largest."
+            f"The report (section \u201c{section.title}\u201d) lists {count} errors. "
+            f"The table below shows the {WORST} largest errors."
             if count > WORST
             else "The table shows all errors that exceed their limits:"
         )
