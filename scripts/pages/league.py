@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from pages import ROOT, causes
-from pages.reference.evaluation import in_full
+from pages.measured import in_full
 from tailback.base.numbers import short
 from tailback.evaluate import text
 from tailback.evaluate.model import BAD, SectionResult

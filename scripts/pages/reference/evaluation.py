@@ -3,11 +3,11 @@ the BBR draft, and how each is decided."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from pages import REFERENCE
+from pages.measured import in_full
 from tailback.evaluate import cc, queue
 from tailback.evaluate.bbr import outside
 from tailback.evaluate.bbr.cases import CASES
@@ -92,30 +92,6 @@ their questions in writing.
 |---|---|---|---|
 """
 
-_LEFT_OUT = (
-    (r"^(.+?),? minus (\w+)'s(?=$|,)", r"\1 minus \2's \1"),
-    (r"^(.+?) with FIFO minus that with", r"\1 with FIFO minus \1 with"),
-    (r"^(.+?) minus that with", r"\1 minus \1 with"),
-    (r"^(Jain's index) (.+?) minus that of", r"\1 \2 minus \1 of"),
-    (
-        r"(\w+)'s (\w+) minus the tested algorithm's(?=$|,)",
-        r"\1's \2 minus the tested algorithm's \2",
-    ),
-    (
-        r"^harm by the tested algorithm to (.+), minus the harm by (.+)$",
-        r"harm that the tested algorithm does to \1, minus the harm that \2 does",
-    ),
-    (r"^most segments", "largest number of segments"),
-    (
-        r"^throughputs (.+), the larger divided by the smaller$",
-        r"larger of the throughputs \1, divided by the smaller throughput",
-    ),
-    (r"most data in flight", "largest amount of data in flight"),
-    (r", in packet times$", ", in units of the transmission time of one packet"),
-    (r", divided by the larger of the two$", r", divided by the larger of the two values"),
-)
-"""Patterns of measures that leave out a word, and the text with this word."""
-
 HELP = {
     "7.2": "[a policer](../how-to/cookbook.md#32-put-a-policer-on-the-path)",
     "7.10": "[two paths](../how-to/cookbook.md#41-spread-packets-over-two-paths)",
@@ -159,13 +135,6 @@ def _of_program(case: str) -> str:
     if case in outside.BY_STATES:
         return "states in the qlog"
     return "packets, and the qlog if the program writes one"
-
-
-def in_full(measure: str) -> str:
-    """Write out the words that a measure such as "delay minus FIFO's" leaves out."""
-    for pattern, text in _LEFT_OUT:
-        measure = re.sub(pattern, text, measure)
-    return measure
 
 
 def _decided(criteria: Sequence[Criterion], folder: Path) -> list[str]:
