@@ -26,7 +26,7 @@ SEED, FIRST = 3, 500.0
 SOURCE = "an example; no published source; scripts/lte.py generates the rates"
 
 HEADER = f"""\
-# A cellular link at up to 12 Mbit/s and 40 ms, with outages; the rate changes every 200 ms.
+# A cellular link with outages: up to 12 Mbit/s and an RTT of 40 ms. The rate changes every 200 ms.
 # source: {SOURCE}
 [path]
 rtt = "40ms"

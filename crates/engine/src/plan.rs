@@ -49,7 +49,7 @@ use crate::units::{Rate, Time};
 keys! {
     /// A scenario of tailback, version 1.
     pub struct Plan as "the scenario" {
-        /// A description of the scenario. It does not change the id of a run.
+        /// A description of the scenario. The description does not change the id of a run.
         key title = TEXT.default("");
         /// Length of the run.
         duration: Time = POSITIVE_TIME.required();
@@ -62,7 +62,8 @@ keys! {
         /// kernel that you have built for this engine (`tailback kernel list`). Name the guest
         /// kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If several
         /// guest kernels match, tailback prefers the guest kernel in use (`tailback kernel info`),
-        /// and otherwise the one that was built last. The default is the guest kernel in use.
+        /// and otherwise the guest kernel that was built last. The default is the guest kernel in
+        /// use.
         kernel: Option<String> => TEXT;
         /// The start of each flow is delayed by a random time. The random times are uniformly
         /// distributed from 0 to this value. The default is `path.rtt`.
@@ -70,8 +71,8 @@ keys! {
         /// Largest random delay that each host adds to a packet. The delays are uniformly
         /// distributed from 0 to this value. Packets keep their order. The value must be less than
         /// the time that the slowest link needs to transmit a packet. At a FIFO, use nine tenths of
-        /// this transmission time. Without jitter, the exact times at which packets arrive at a
-        /// FIFO may determine how fast each flow is.
+        /// the transmission time of a packet. Without jitter, the exact times at which packets
+        /// arrive at a FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
         /// The kind of all hosts. A host that is not "ideal" holds packets before they leave, and
         /// then sends all of them together, in order within each flow. Packets of all flows and
@@ -117,11 +118,12 @@ keys! {
         // program.
         key with = key(KeyKind::Folders);
         /// tailback runs the scenario with every combination of the listed values. Each key in this
-        /// table is the path of a scenario key, such as "bottleneck.rate". Its value is a list of
-        /// values for that key. Each combination is called a sweep point. Every sweep point runs
-        /// with every seed. Sweep points are ordered so that the last key varies fastest. Keys in
-        /// [[sweep.zip]] do not vary independently. All lists of a table [[sweep.zip]] must have
-        /// equal length, and the n-th values of the lists are used together.
+        /// table is the path of a scenario key, such as "bottleneck.rate". The value of each key in
+        /// this table is a list of values for the scenario key. Each combination is called a sweep
+        /// point. Every sweep point runs with every seed. Sweep points are ordered so that the last
+        /// key varies fastest. Keys in [[sweep.zip]] do not vary independently. All lists of a
+        /// table [[sweep.zip]] must have equal length, and the n-th values of the lists are used
+        /// together.
         key sweep = key(KeyKind::Sweep);
         /// A condition on a metric. If the condition does not hold, the run fails.
         key assert = key(KeyKind::Asserts);
@@ -131,16 +133,18 @@ keys! {
 keys! {
     /// Properties of the path that do not belong to a link.
     pub struct PathKeys as "[path]" {
-        /// Base round-trip time, in addition to the `delay` of links. Half of this time
-        /// passes before the first link, and the other half after packets have left the receiver.
+        /// Base round-trip time, in addition to the `delay` of links. Half of the base round-trip
+        /// time passes before the first link, and the other half after packets have left the
+        /// receiver.
         rtt: Time = POSITIVE_TIME.default("20ms");
         /// A named path (`tailback list paths`). The named path sets those keys of [path] and
         /// [bottleneck] that the scenario does not set.
         key profile = key(KeyKind::Plain(Kind::Word(NAMES)));
-        /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). A TCP
-        /// packet then has up to 64 kB. Links and queues count it as one packet, whose length is
-        /// the sum of its segments' frames. If a queue drops or marks this packet, it drops or
-        /// marks all of its segments. A queue with split_gso splits the packet into its segments.
+        /// Whether hosts leave segmentation to their network interfaces (TSO, GSO, GRO). With
+        /// offloads, a TCP packet has up to 64 kB. Links and queues count a packet of several
+        /// segments as one packet, whose length is the sum of its segments' frames. If a queue
+        /// drops or marks this packet, all of its segments are dropped or marked. A queue with
+        /// split_gso splits the packet into its segments.
         offloads: bool = BOOL.default("false");
     }
 }

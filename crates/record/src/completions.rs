@@ -23,7 +23,7 @@ pub struct Completion {
 pub struct Completions {
     /// Number of requests that began.
     pub started: u64,
-    /// Number of requests rejected because of the limit on simultaneous connections.
+    /// Number of requests refused because of the limit on simultaneous connections.
     pub refused: u64,
     /// Nominal rate of the slowest link on the route, in bit/s.
     pub rate_bit: u64,

@@ -78,8 +78,8 @@ quantities! {
     /// The state of a flow. A field is `None` if its value is unknown or does not exist.
     FlowState {
         cwnd, "segments", State, "Congestion window.";
-        ssthresh, "segments", State, "Slow-start threshold. It has no value until the sender sets \
-            it.";
+        ssthresh, "segments", State, "Slow-start threshold. The threshold has no value until the \
+            sender sets it.";
         srtt_ns, "ns", Interval, "The sender's smoothed round-trip time.";
         in_flight, "segments", State, "Segments in flight: sent or retransmitted, but not yet \
             acknowledged, SACKed or marked as lost.";
@@ -108,7 +108,7 @@ quantities! {
         delay_ns, "ns", Interval, "Mean queue delay of the sender's packets in the interval.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
         ssthresh, "segments", Interval, "Slow-start threshold of the sender's busiest TCP socket. \
-            It has no value until the socket sets it.";
+            The threshold has no value until the socket sets it.";
         srtt_ns, "ns", Interval, "Smoothed round-trip time of the sender's busiest TCP socket.";
         in_flight, "segments", Interval, "Segments in flight of the sender's busiest TCP socket.";
     }

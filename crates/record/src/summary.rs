@@ -255,7 +255,7 @@ fields! {
         /// interval of `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
         /// Estimated window of a TCP flow. There is one sample for each flow and each interval of
-        /// `record.statistics`. A sample is the flow's rate x (mean queue delay + base RTT).
+        /// `record.statistics`. Each sample is the flow's rate x (mean queue delay + base RTT).
         window_bytes: Stat = measured("byte", Intervals);
         /// Share of the link's capacity that the class uses. There is one sample for each interval
         /// of `record.statistics`.

@@ -12,8 +12,8 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput of the flow, divided by its throughput in another run of the sweep. That run "
-        "has the standard backoff (beta_ecn = beta) and otherwise the same values.",
+        "Throughput of the flow, divided by its throughput in another run of the sweep. The other "
+        "run has the standard backoff (beta_ecn = beta) and otherwise the same values.",
         field("throughput_gain"),
         "bytes",
         better="more",

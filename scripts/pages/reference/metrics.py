@@ -37,8 +37,9 @@ def _metrics() -> Iterator[str]:
         "The scope of a metric is the kind of object that it measures. The scope `flow` includes "
         "programs and sources of traffic. Several scopes can have a metric of the same name, such "
         "as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
-        "`link.drops`. In `compare --metric`, however, `drops` means all three metrics. To select "
-        "one link, flow or class, append its name, as in `drops@bottleneck` and `drops@cubic`.\n"
+        "`link.drops`. In `compare --metric`, however, `drops` means `link.drops`, `flow.drops` "
+        "and `class.drops`. To select one link, flow or class, append its name, as in "
+        "`drops@bottleneck` and `drops@cubic`.\n"
     )
     yield (
         f"Every command shows {metrics.RULE}. A run without a value does not count in the mean; "
@@ -47,7 +48,8 @@ def _metrics() -> Iterator[str]:
     )
     yield (
         "The measured time of a flow begins at its start or at the end of the warm-up, whichever "
-        "is later. The time ends when the flow stops or completes, or at the end of the run.\n"
+        "is later. The measured time of a flow ends when the flow stops or completes, or at the "
+        "end of the run.\n"
     )
     columns = ("metric", "scope", "unit", "in JSON", "meaning", "computed from")
     yield f"| {' | '.join(columns)} |"

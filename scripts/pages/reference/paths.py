@@ -36,10 +36,10 @@ path = { profile = "wifi-bad", rtt = "30ms" }
 flows = [{ cc = "cubic" }]
 ```
 
-Here `rtt` overrides the RTT of the named path. `tailback list paths` prints the name and a
-description of each path. Add `--options` to print the keys that each path sets. A sweep over
-`"path.profile"` runs one scenario on many paths. A description such as *20 Mbit/s and 80 ms* gives
-the rate and the round-trip time without queueing delay.
+In this scenario, `rtt` overrides the RTT of the named path. `tailback list paths` prints the name
+and a description of each path. Add `--options` to print the keys that each path sets. A sweep over
+`"path.profile"` runs one scenario on many paths. In each description, the RTT is the round-trip
+time without queueing delay.
 
 Each picture shows the rate (blue) and the round-trip time without queueing delay (red, dashed) over
 time. Each curve is scaled from zero to its largest value. If the path has jitter, a red band shows

@@ -77,8 +77,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"and compares the results. Each row of the table is a group of scenarios. Each group "
             f"has scenarios with `{name}`, but the numbers count all scenarios of the group, "
             f"including those without `{name}`. The column *scenarios* shows how many scenarios "
-            "the group has. Each of the other columns shows, for one quantity, in how many "
-            "scenarios the two engines differ by at most the limit for this quantity.\n"
+            "the group has. Each further column is for one quantity. The column counts the "
+            "scenarios in which the values of this quantity on the two engines differ by at most "
+            "a limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
@@ -116,12 +117,12 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
     standards = "RFC 9743" if suite == "cc" else "RFC 7928"
     if len(links) == 1:
         yield (
-            f"The page {links[0]} has the verdict of `tailback evaluate` for each section of "
+            f"The page {links[0]} shows the verdict of `tailback evaluate` for each section of "
             f"{standards}.\n"
         )
     elif links:
         yield (
-            f"These pages have the verdicts of `tailback evaluate` for each section of "
+            f"These pages show the verdicts of `tailback evaluate` for each section of "
             f"{standards}: {', '.join(links)}.\n"
         )
 

@@ -30,7 +30,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "nagle",
-        doc: "Whether short segments wait for acknowledgements.",
+        doc: "Whether short segments wait for acknowledgements (Nagle's algorithm).",
         kind: Kind::Bool,
         default: Some("true"),
         tc: None,

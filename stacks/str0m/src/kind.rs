@@ -26,7 +26,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "max_rate",
-        doc: "Highest rate of the video. The estimator probes up to this rate.",
+        doc: "Highest rate of the video. The bandwidth estimator probes up to this rate.",
         kind: Kind::Rate,
         default: Some("2.5Mbit"),
         tc: None,

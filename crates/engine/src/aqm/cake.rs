@@ -1,11 +1,11 @@
 //! Cake combines a shaper, tins (classes of traffic), a queue for each flow, and the AQM Cobalt.
 //!
-//! This queue follows Linux 7.3 sch_cake. Linux's Cake does not set SCE marks. tailback's SCE marks
-//! (Some Congestion Experienced) follow the Cake of SCE's authors, as of June 2019 (see
+//! tailback's Cake follows sch_cake of Linux 7.3. Linux's Cake does not set SCE marks. tailback's
+//! SCE marks (Some Congestion Experienced) follow the Cake of SCE's authors, as of June 2019 (see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
 //! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that the shaper
-//! assumes for a packet. The packet occupies the link for the time that a packet of this size takes
-//! at the link's rate.
+//! assumes for a packet. The packet occupies the link for as long as a packet of the assumed size
+//! takes at the link's rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -23,10 +23,10 @@
 //! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
 //! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
 //! computation (see cake/flows.rs). If Cake splits a packet and is then full, tailback drops
-//! packets after it enqueues each segment. Linux drops them only after the last segment. For the
-//! memory limit, a segment of a split packet counts like a segment that was sent singly. The
-//! options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's
-//! rate follows a trace, Cake shapes to the mean rate of the trace.
+//! packets after it enqueues each segment. Linux drops packets only after it has enqueued the last
+//! segment. For the memory limit, a segment of a split packet counts like a segment that was sent
+//! singly. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If
+//! the link's rate follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -96,7 +96,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With \"on\", it reaches 1 at the target. With a number N, it is 1/N at the target. With \"single\", it is 0 up to the target.",
+            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With \"on\", the probability of a mark reaches 1 at the target. With a number N, the probability is 1/N at the target. With \"single\", the probability is 0 up to the target.",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -114,14 +114,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fresh",
-            doc: "When Cobalt first marks or drops a packet of a queue: at the second packet whose sojourn time is above the target (\"linux\"), or one interval after the first such packet (\"interval\").",
+            doc: "When Cobalt first marks or drops a packet of a queue. \"linux\": at the second packet whose sojourn time is above the target. \"interval\": one interval after the first packet whose sojourn time is above the target.",
             kind: Kind::Word(&["linux", "interval"]),
             default: Some("linux"),
             tc: Some("not in Linux"),
         },
         Opt {
             name: "rtt",
-            doc: "Cobalt's interval. Its target is 5 % of the interval.",
+            doc: "Cobalt's interval. Cobalt's target is 5 % of this interval.",
             kind: Kind::Time {
                 min: Time::from_us(1),
             },

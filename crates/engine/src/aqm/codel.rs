@@ -1,21 +1,21 @@
 //! CoDel: controlled delay (RFC 8289).
 //!
-//! This queue follows Linux 7.3 sch_codel and codel_impl.h, even where they differ from RFC 8289.
-//! CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
+//! tailback's CoDel follows sch_codel and codel_impl.h of Linux 7.3, even where Linux differs from
+//! RFC 8289. CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
 //! 1/sqrt(count) by a 16-bit fraction. Each drop or mark improves the fraction by one Newton step.
 //! A dequeue marks at most one packet, and returns this packet. A dequeue drops at most 256
-//! packets. If more drops are due, the dequeue skips them. As in the RFC, CoDel acts only while
-//! more than one MTU stays queued. If a dropping phase begins within 16 intervals of the previous
-//! phase, its count starts from the previous phase's number of drops and marks. Otherwise, or if
-//! that number is 0 or 1, its count starts from 1.
+//! packets. If more drops are due, the dequeue skips the remaining drops. As in RFC 8289, CoDel
+//! acts only while more than one MTU stays queued. If a dropping phase begins within 16 intervals
+//! of the previous phase, its count starts from the previous phase's number of drops and marks. The
+//! count starts from 1 if the previous phase is older, or had at most one drop or mark.
 //!
 //! Known deviations: in tailback, times do not wrap around. Linux compares 32-bit ticks, which wrap
 //! around after 73 minutes. In tailback, the count of a queue's first dropping phase starts from 1.
-//! In Linux this depends on the uptime. The count starts from 1 if the uptime is between 1.6 s and
-//! 36 minutes. For the next 37 minutes, and during the first 1.6 s, Linux treats the first phase
-//! like a phase that follows another one. If CoDel marks a packet that is also above
-//! `ce_threshold`, tailback's counters include this mark only once. The option `sce` is not in
-//! Linux (see sce.rs).
+//! In Linux, the count of a queue's first dropping phase depends on the uptime. Linux's count
+//! starts from 1 if the uptime is between 1.6 s and 36 minutes. During the first 1.6 s, and for 37
+//! minutes after minute 36, Linux treats the first dropping phase as if another phase had preceded
+//! it. If CoDel marks a packet that is also above `ce_threshold`, tailback's counters include this
+//! mark only once. The option `sce` is not in Linux (see sce.rs).
 
 use super::fifo::{Limit, Packets};
 use super::sce::{self, Marker};
@@ -134,7 +134,7 @@ pub const ECN: Opt = Opt {
 /// The option for the sojourn time above which packets are marked in addition to CoDel's marks.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
-    doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. Without this option, there is no such threshold.",
+    doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. By default, CoDel has no such threshold.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -1,5 +1,5 @@
-//! DualPI2 is the dual-queue coupled AQM of L4S (RFC 9332). It has two queues: L (low latency) is
-//! for packets of scalable flows, and C is for packets of classic flows.
+//! DualPI2 is the dual-queue coupled AQM of L4S (RFC 9332). DualPI2 has two queues: L (low latency)
+//! is for packets of scalable flows, and C is for packets of classic flows.
 //!
 //! By default, DualPI2 follows sch_dualpi2 of Linux 7.3.4 (in Linux since 6.17), including its
 //! integer arithmetic. A PI controller updates the probability p every `tupdate`. The controller's
@@ -8,26 +8,26 @@
 //! The packet is dropped or marked if two random numbers are both below p. Scalable packets are
 //! marked with the probability k p, where k is `coupling_factor`. A scalable packet is always
 //! marked if its sojourn time exceeds the step threshold. While the backlog is below two frames,
-//! packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32. So if p
-//! changes by more than 1, it wraps around.
+//! packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32. So p wraps
+//! around if it changes by more than 1.
 //!
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
-//!   and `tupdate` is 32 ms. The gains are rounded to integers per tick of 64 ns. (They become
+//!   and `tupdate` is 32 ms. The gains are rounded to integers per tick of 64 ns. (The gains become
 //!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The timer counts jiffies of 4 ms. The
 //!   timer first fires after half a second. Random numbers are compared with p by `<` instead of
-//!   `<=`. The step threshold has a resolution of 1024 ns. The threshold applies only if at least
-//!   one more packet remains in L. There is no memory limit.
+//!   `<=`. The step threshold has a resolution of 1024 ns. The step threshold applies only if at
+//!   least one more packet remains in L. This version has no memory limit.
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
-//!   the last packet of C. There is no time shift, unless the option `tshift` sets one. The gains
-//!   are rounded to integers per ns. (They become 0.233 and 2.794 Hz.)
+//!   the last packet of C. This version has no time shift, unless the option `tshift` sets one. The
+//!   gains are rounded to integers per ns. (The gains become 0.233 and 2.794 Hz.)
 //! - `dualpi2-2019-wrr-percent`: the scheduler shares the link's capacity between L and C, counted
 //!   in bytes. The option `classic_protection` sets C's share. The gains are those of
 //!   `dualpi2-2019-wrr-counter`. `l_drop` is 100 in this version. The step threshold applies if at
 //!   least two packets remain in L.
-//! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies
-//!   and there is no memory limit. This version divides the sum of the controller's terms by 127
+//! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies,
+//!   and it has no memory limit. This version divides the sum of the controller's terms by 127
 //!   instead of 64, which multiplies the gains by 0.504. The step threshold applies to packets that
 //!   find more than one packet in L when they arrive.
 //!
@@ -39,10 +39,11 @@
 //! their flow builds a queue in L (dualpi2/protection.rs).
 //!
 //! Known deviations: tailback's counters of step marks and coupled marks do not count packets that
-//! arrived with CE. The kernel's counters include these packets. tc filters are not implemented, so
-//! L contains only ECN-capable packets. The first update of p comes one `tupdate` after the start.
-//! The scheduler is reset only when drops empty both queues. Linux behaves in the same way if
-//! DualPI2 is a child of htb, because htb never calls the dequeue function of an empty queue.
+//! arrived with CE. The kernel's counters include packets that arrived with CE. tc filters are not
+//! implemented, so L contains only ECN-capable packets. The first update of p comes one `tupdate`
+//! after the start. The scheduler is reset only when drops empty both queues. Linux behaves in the
+//! same way if DualPI2 is a child of htb, because htb never calls the dequeue function of an empty
+//! queue.
 
 use std::cell::Cell;
 
@@ -109,8 +110,8 @@ pub(super) const GAIN: Kind = Kind::Float {
 /// The registry entry of `dualpi2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "dualpi2",
-    doc: "DualPI2: a low-latency queue for L4S beside a classic queue. The marking in one queue is \
-        coupled with the dropping in the other.",
+    doc: "DualPI2: a low-latency queue for L4S beside a classic queue. The marking probability of \
+        the low-latency queue is coupled to the drop probability of the classic queue.",
     follows: "Linux 7.3 sch_dualpi2 (RFC 9332)",
     options: &[
         LIMIT,
@@ -137,8 +138,8 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "alpha",
-            doc: "Gain for the difference between the queueing delay and the target, in Hz. It is a \
-                multiple of 1/256. Default: 41/256, or 80/256 in versions before \
+            doc: "Gain for the difference between the queueing delay and the target, in Hz. The \
+                gain is a multiple of 1/256. Default: 41/256, or 80/256 in versions before \
                 dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
@@ -146,15 +147,16 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the queueing delay between two updates, in Hz. It is a multiple of \
-                1/256. Default: 819/256, or 800/256 in versions before dualpi2-2019-refactored.",
+            doc: "Gain for the change of the queueing delay between two updates, in Hz. The gain \
+                is a multiple of 1/256. Default: 819/256, or 800/256 in versions before \
+                dualpi2-2019-refactored.",
             kind: GAIN,
             default: None,
             tc: None,
         },
         time(
             "max_rtt",
-            "Largest expected round-trip time. As in tc, this option and typical_rtt together determine target, tupdate, alpha and beta.",
+            "Largest expected round-trip time. As in tc, max_rtt and typical_rtt together determine target, tupdate, alpha and beta.",
             Time::from_us(1),
         ),
         time(
@@ -182,7 +184,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Which length of L is compared with min_qlen_step. With enqueue, it is the length that a packet finds when it arrives. With dequeue, as in versions before dualpi2-2019-refactored, it is the length that remains when the packet leaves. min_qlen_step then has no effect on a step_thresh in packets. The default depends on version.",
+            doc: "Which length of L is compared with min_qlen_step. With enqueue, the length at the arrival of a packet counts. With dequeue, as in versions before dualpi2-2019-refactored, the length after the packet has left counts. min_qlen_step then has no effect on a step_thresh in packets. The default depends on version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -210,8 +212,8 @@ pub const ENTRY: Entry<Build> = Entry {
             name: "l_drop",
             doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and \
                 100 in dualpi2-2019-wrr-percent). If k p exceeds this percentage, ECN-capable \
-                packets are treated like packets that are not ECN-capable. With 0, this never \
-                happens, and p does not rise above 1/k.",
+                packets are treated like packets that are not ECN-capable. With 0, ECN-capable \
+                packets are never treated in this way, and p does not rise above 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,

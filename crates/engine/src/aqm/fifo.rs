@@ -1,8 +1,8 @@
-//! FIFO with tail drop. It is Linux's `pfifo` if the limit is in packets, and `bfifo` if the limit
-//! is in bytes.
+//! FIFO with tail drop. The FIFO is Linux's `pfifo` if the limit is in packets, and `bfifo` if the
+//! limit is in bytes.
 //!
-//! This queue follows Linux 7.3 sch_fifo. With a limit in bytes, a packet is admitted if the
-//! backlog including the packet does not exceed the limit. With a limit in packets, a packet is
+//! tailback's FIFO follows sch_fifo of Linux 7.3. With a limit in bytes, a packet is admitted if
+//! the backlog including the packet does not exceed the limit. With a limit in packets, a packet is
 //! admitted if fewer packets than the limit are queued.
 //!
 //! No known deviations.

@@ -1,19 +1,20 @@
-//! Linux's fq, used as the queue of a bottleneck. It gives each flow a fair share, and does not
+//! Linux's fq, used as the queue of a bottleneck. fq gives each flow a fair share, and does not
 //! contain an AQM. If `ce_threshold` is set, fq marks packets that have waited longer than this
 //! threshold.
 //!
-//! This queue follows Linux 7.3 sch_fq for packets that a router forwards. These packets do not
-//! belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits of a
-//! hash (`orphan_mask`). The hash covers each packet's addresses and ports. Flows that have just
-//! become active (new flows) are served before old flows. Each flow has a credit in bytes, and may
-//! send while the credit is positive. At first, the credit is `initial_quantum`. In each round of
-//! the scheduler, the credit grows by `quantum`. A flow that becomes active again keeps its credit.
-//! If the flow was inactive for longer than `refill_delay`, its credit is raised to at least one
-//! quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival. Packets that
-//! have waited longer than `ce_threshold` are marked when they leave.
+//! tailback's fq follows sch_fq of Linux 7.3 for packets that a router forwards. Forwarded packets
+//! do not belong to a socket, so fq does not pace them. fq distinguishes flows by the lowest bits
+//! of a hash (`orphan_mask`). The hash covers each packet's addresses and ports. Flows that have
+//! just become active (new flows) are served before old flows. Each flow has a credit in bytes, and
+//! may send while the credit is positive. A new flow has a credit of `initial_quantum`. In each
+//! round of the scheduler, the credit grows by `quantum`. A flow that becomes active again keeps
+//! its credit. If the flow was inactive for longer than `refill_delay`, its credit is raised to at
+//! least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival.
+//! Packets that have waited longer than `ce_threshold` are marked when they leave.
 //!
 //! While no flow has packets in its own queue, up to eight packets can wait in a common FIFO
-//! (`fast_path`, in Linux since 6.7). These packets leave before all others and are never marked.
+//! (`fast_path`, in Linux since 6.7). Packets in the common FIFO leave before all other packets,
+//! and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
 //! implemented. These features have no effect on forwarded packets that all have the same priority. Flows

@@ -1,15 +1,16 @@
 //! FQ-CoDel (RFC 8290).
 //!
-//! This queue follows Linux 7.3 sch_fq_codel, even where it differs from RFC 8290. CoDel acts while
-//! the queues of *all* flows together hold more than one MTU. If the limit is exceeded, the queue
-//! drops packets from the head of the flow with the most bytes. It stops after `drop_batch`
-//! packets, or once half of the bytes of that flow have been dropped. CoDel's count for that flow
-//! increases by the number of these drops. ECN is on by default. fair/mod.rs describes how flows
-//! are distinguished, and codel.rs describes CoDel.
+//! tailback's FQ-CoDel follows sch_fq_codel of Linux 7.3, even where Linux differs from RFC 8290.
+//! CoDel acts while the queues of *all* flows together hold more than one MTU. If the limit is
+//! exceeded, the queue drops packets from the head of the flow with the most bytes. Dropping stops
+//! after `drop_batch` packets, or once half of the bytes of that flow have been dropped. CoDel's
+//! count for that flow increases by the number of these drops. ECN is on by default. fair/mod.rs
+//! describes how flows are distinguished, and codel.rs describes CoDel.
 //!
-//! Known deviations: codel.rs and fair/mod.rs list deviations that also apply here. For
-//! `memory_limit`, a frame counts as its length plus a fixed number of bytes. In Linux this number
-//! varies. `ce_threshold_selector` examines only the ECN field and not the whole DS field.
+//! Known deviations: codel.rs and fair/mod.rs list deviations that also apply to FQ-CoDel. For
+//! `memory_limit`, a frame counts as its length plus a fixed number of bytes. In Linux, the number
+//! of additional bytes varies. `ce_threshold_selector` examines only the ECN field and not the
+//! whole DS field.
 
 use tailback_record::Cause;
 
@@ -46,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "Limit on the memory of all queued packets. If it is exceeded, packets are dropped as if `limit` were exceeded. Each frame uses 832 bytes in addition to its length.",
+            doc: "Limit on the memory of all queued packets. If this limit is exceeded, packets are dropped as if `limit` were exceeded. Each frame uses 832 bytes in addition to its length.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -1,16 +1,16 @@
 //! FQ-PIE: fair queueing with a separate PIE for each flow.
 //!
-//! This queue follows Linux 7.3 sch_fq_pie, even where the PIE in sch_fq_pie differs from sch_pie.
-//! One timer updates the drop probabilities of all flows, including inactive flows. The timer
-//! updates 2048 flows at once. Then the timer waits a jiffy (1 ms) before it updates the next 2048
-//! flows. When all flows are updated, the timer waits `tupdate` and begins with the first flow
+//! tailback's FQ-PIE follows sch_fq_pie of Linux 7.3, even where the PIE in sch_fq_pie differs from
+//! sch_pie. One timer updates the drop probabilities of all flows, including inactive flows. The
+//! timer updates 2048 flows at once. Then the timer waits a jiffy (1 ms) before it updates the next
+//! 2048 flows. When all flows are updated, the timer waits `tupdate` and begins with the first flow
 //! again. If the queues of all flows together hold `limit` packets, arriving packets are dropped.
 //! As in Linux, packets that exceed `memory_limit` are counted but not dropped. If the probability
 //! is above `ecn_prob` (10 % in PIE), packets are dropped even if they are ECN-capable. Whether a
 //! packet is dropped or marked depends on the backlog of its own flow. fair/mod.rs describes how
 //! flows are distinguished, and pie.rs describes PIE.
 //!
-//! Known deviations: pie.rs and fair/mod.rs list the deviations that also apply here.
+//! Known deviations: pie.rs and fair/mod.rs list the deviations that also apply to FQ-PIE.
 
 use tailback_record::Cause;
 
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         pie::BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. Otherwise, it is the packets' sojourn time.",
+            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. If false, PIE uses the packets' sojourn time instead.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),

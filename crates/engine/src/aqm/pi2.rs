@@ -50,16 +50,16 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha",
-            doc: "Gain for the difference between the queueing delay and the target, in Hz. It is a \
-                multiple of 1/256.",
+            doc: "Gain for the difference between the queueing delay and the target, in Hz. The \
+                gain is a multiple of 1/256.",
             kind: GAIN,
             default: Some("0.16015625"),
             tc: None,
         },
         Opt {
             name: "beta",
-            doc: "Gain for the change of the queueing delay between two updates, in Hz. It is a multiple of \
-                1/256.",
+            doc: "Gain for the change of the queueing delay between two updates, in Hz. The gain \
+                is a multiple of 1/256.",
             kind: GAIN,
             default: Some("3.19921875"),
             tc: None,

@@ -1,21 +1,21 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
-//! This queue follows Linux 7.3 sch_red and red.h. Every arriving packet updates the average queue
-//! length with the backlog at its arrival. If the average is at least `min`, packets are marked or
-//! dropped at random. If the average is at least `max`, every packet is marked or dropped. In the
-//! following, pb is the probability on RED's curve at the current average. While the average is
-//! constant, the distance between two marks or drops is random. The distance is uniformly
-//! distributed over 1..1/pb packets. So the share of marked or dropped packets is 2 pb/(1 + pb).
-//! RED draws one random number for each mark or drop.
+//! tailback's RED follows sch_red and red.h of Linux 7.3. Every arriving packet updates the average
+//! queue length with the backlog at its arrival. If the average is at least `min`, packets are
+//! marked or dropped at random. If the average is at least `max`, every packet is marked or
+//! dropped. In the following, pb is the probability on RED's curve at the current average. While
+//! the average is constant, the distance between two marks or drops is random. The distance is
+//! uniformly distributed over 1..1/pb packets. So a share of `2 pb/(1 + pb)` of the packets is
+//! marked or dropped. RED draws one random number for each mark or drop.
 //!
 //! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
-//! amount that depends on the length of this period. But below a shaper (htb or tbf), RED never
+//! amount that depends on the length of the idle period. But below a shaper (htb or tbf), RED never
 //! notices that its queue is empty, because the shaper does not dequeue from an empty queue. So the
-//! average falls only when packets arrive. In tailback this behaviour is the default
-//! (`idle = "hold"`). After a burst, the average may stay above `max` for a long time. As in Linux,
-//! RED then drops every arriving packet. RED drops them even if senders only retransmit one packet
-//! per timeout. With `idle = "decay"`, RED behaves as it does in Linux as the root qdisc of an
-//! interface.
+//! average falls only when packets arrive. By default, tailback's RED behaves like RED below a
+//! shaper (`idle = "hold"`). After a burst, the average may stay above `max` for a long time. As in
+//! Linux, RED then drops every arriving packet. RED drops arriving packets even if senders only
+//! retransmit one packet per timeout. With `idle = "decay"`, RED behaves as it does in Linux as the
+//! root qdisc of an interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, the probability changes every 500 ms, as in the kernel.
@@ -59,7 +59,7 @@ pub use options::{
 /// The registry entry of `red`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "red",
-    doc: "RED: marks or drops at random. The probability depends on the average queue length.",
+    doc: "RED: marks or drops packets at random. The probability depends on the average queue length.",
     follows: "Linux 7.3 sch_red",
     options: &[
         LIMIT,
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below. The probability stays between 1 and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. The kernel engine then prints a warning.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below. The probability stays between 1 and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. In this case, the kernel engine prints a warning.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

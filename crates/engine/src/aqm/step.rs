@@ -1,14 +1,14 @@
 //! Step marking: an ECN-capable packet is marked if the queue length, or the packet's sojourn time,
-//! exceeds a threshold. DCTCP expects such marking (RFC 8257 section 3.1). The low-latency queue of
-//! L4S also marks in this way.
+//! exceeds a threshold. DCTCP expects step marking (RFC 8257 section 3.1). The low-latency queue of
+//! L4S also uses step marking.
 //!
 //! If the threshold is in bytes or packets, it is compared with the queue length that the packet
 //! finds on arrival (Alizadeh et al. 2010). If the threshold is a time, it is compared with the
 //! packet's sojourn time when the packet leaves. `step_thresh` of DualPI2 and `ce_threshold` of
-//! fq_codel work in the same way. Linux has no discipline that only marks at a threshold. So the
-//! kernel engine runs tailback's own module `sch_step`. There are similar disciplines in Linux:
-//! `red` with min = max and weight 1, and `codel` with `ce_threshold`. By default, packets that are
-//! not ECN-capable are neither marked nor dropped.
+//! fq_codel are also step thresholds. Linux has no discipline that only marks at a threshold. So
+//! the kernel engine runs tailback's own module `sch_step`. Linux has similar disciplines: `red`
+//! with min = max and weight 1, and `codel` with `ce_threshold`. By default, packets that are not
+//! ECN-capable are neither marked nor dropped.
 
 mod kernel;
 

@@ -1,19 +1,19 @@
-//! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). It is one FIFO with two
-//! RED instances, one for each class of packets. The instance `ecn` decides which ECN-capable
-//! packets (ECT and CE) are marked. The instance `classic` decides which Not-ECT packets are
-//! dropped. Both instances average the length of the whole queue.
+//! The dual AQM of "Using DCTCP in the Internet" (Kuehlewind et al. 2014). This AQM is one FIFO
+//! with two RED instances, one for each class of packets. The instance `ecn` decides which
+//! ECN-capable packets (ECT and CE) are marked. The instance `classic` decides which Not-ECT
+//! packets are dropped. Both instances average the length of the whole queue.
 //!
 //! If `min` equals `max` and the weight is 1, an instance has a step threshold for the current
 //! queue length. If a packet finds a queue length at or above this threshold, it is marked or
 //! dropped.
 //!
-//! The paper does not specify some details. In tailback these details are options. Most defaults
-//! are the same as in `red`: marks are spaced as in Linux, thresholds are in bytes, and the average
-//! does not include the arriving packet. One default differs from `red`: the averages decay while
-//! the queue is empty. Every arrival updates both averages. To space its marks or drops, each
-//! instance counts only the packets of its own class. The deviations of `red` from Linux also apply
-//! here. Linux does not have this queue. So the kernel engine runs tailback's own module
-//! `sch_wred`.
+//! The paper of 2014 does not specify some details of this AQM. In tailback, options set these
+//! details. Most defaults are the same as in `red`: marks are spaced as in Linux, thresholds are in
+//! bytes, and the average does not include the arriving packet. One default differs from `red`: the
+//! averages decay while the queue is empty. Every arrival updates both averages. To space its marks
+//! or drops, each instance counts only the packets of its own class. The deviations of `red` from
+//! Linux also apply to `wred`. Linux does not have `wred`, so the kernel engine runs tailback's own
+//! module `sch_wred`.
 
 mod kernel;
 
@@ -40,7 +40,7 @@ const CLASS: &[Opt] = &[
 /// The registry entry of `wred`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "wred",
-    doc: "One FIFO with two RED curves: one marks ECN-capable packets, the other drops packets that are not ECN-capable.",
+    doc: "One FIFO with two RED curves: one curve marks ECN-capable packets, and the other curve drops packets that are not ECN-capable.",
     follows: "Kuehlewind et al. 2014, section IV (RED as in Linux 7.3 sch_red)",
     options: &[
         red::LIMIT,

@@ -63,7 +63,7 @@ pub const READING: Opt = Opt {
 
 pub const FRLOSSREDUCE: Opt = Opt {
     name: "abe_frlossreduce",
-    doc: "Whether a loss within an RTT after ECN-Echo lowers ssthresh further, to beta times the window before ECN-Echo (a sysctl of FreeBSD; only with abe = \"freebsd\").",
+    doc: "Whether a loss within an RTT after ECN-Echo lowers ssthresh further: to beta times the window before ECN-Echo. FreeBSD has a sysctl for this response; the option requires abe = \"freebsd\".",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,

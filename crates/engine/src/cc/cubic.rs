@@ -6,26 +6,28 @@
 //!
 //! Deviations from RFC 9438 that Linux has too:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
-//! - A reduction multiplies cwnd by beta, whereas section 4.6 multiplies FlightSize.
+//! - A reduction multiplies cwnd by beta, whereas section 4.6 of RFC 9438 multiplies FlightSize.
 //! - The argument of the cubic function is the time since the start of the epoch plus the smallest
-//!   RTT. In section 4.2, it includes the smoothed RTT instead. The function is evaluated at most
-//!   once per jiffy.
+//!   RTT. Section 4.2 of RFC 9438 adds the smoothed RTT instead of the smallest RTT. Linux
+//!   evaluates the cubic function at most once per jiffy.
 //! - Each acknowledged segment increases the window by 1/cnt, where cnt = cwnd / (target - cwnd) is
-//!   an integer and at least 2. Section 4.2 limits the target to 1.5 cwnd; Linux does not.
-//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3, alpha becomes 1 once
-//!   W_est reaches cwnd_prior. To follow section 4.3, set the option `friendly_alpha_one`.
-//! - When a spurious reduction is undone, only the window is restored. Section 4.9 requires that
-//!   W_max and the epoch are restored as well.
+//!   an integer and at least 2. Section 4.2 of RFC 9438 limits the target to 1.5 cwnd, whereas
+//!   Linux does not.
+//! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3 of RFC 9438, alpha
+//!   becomes 1 once W_est reaches cwnd_prior. To follow section 4.3 of this RFC, set the option
+//!   `friendly_alpha_one`.
+//! - When a spurious reduction is undone, only the window is restored. Section 4.9 of RFC 9438
+//!   requires that W_max and the epoch are restored as well.
 //! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
-//!   `slow_start` selects other algorithms.
+//!   `slow_start` selects the algorithm of slow start.
 //!
 //! ABE: fast convergence after ECN-Echo also uses `beta_ecn` instead of `beta`. RFC 8511 does not
 //! mention fast convergence. The Reno-friendly window W_est grows with the alpha that is computed
 //! from `beta`.
 //!
 //! Deviation from Linux: if a multiplication overflows in Linux, tailback uses the largest possible
-//! value instead. Such overflows occur in epochs longer than about 350 s, and with windows above
-//! 2^22 segments.
+//! value instead. Multiplications overflow in epochs longer than about 350 s, and with windows
+//! above 2^22 segments.
 
 pub(super) mod curve;
 #[cfg(test)]
@@ -86,21 +88,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         slow_start::option(
             None,
-            "Algorithm of the first slow start: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none, so that only losses and marks end slow start; default: hystart.",
+            "Algorithm of the first slow start: HyStart, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none. With none, only losses and marks end slow start; default: hystart.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,
         Opt {
             name: "hystart",
-            doc: "Whether HyStart ends slow start, on a long train of ACKs or a rise of the RTT; false has the same effect as slow_start = \"none\".",
+            doc: "Whether HyStart ends slow start after a long train of ACKs or a rise of the RTT. The value false has the same effect as slow_start = \"none\".",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,
         },
         Opt {
             name: "hystart_ack_delay",
-            doc: "Whether HyStart tolerates longer ACK trains (Linux since 5.6). The extra time is \
-                the time that four of the largest bursts take, but at most 1 ms.",
+            doc: "Whether HyStart tolerates longer ACK trains (Linux since 5.6). HyStart allows \
+                extra time for four bursts of the largest size, but at most 1 ms.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -2,17 +2,19 @@
 //! tree github.com/chromi/sce (`tcp_cubic_sce.c`). The SCE draft of 2019 does not describe CUBIC.
 //! ESCE is the TCP flag with which the receiver echoes a mark.
 //!
-//! Before the first epoch of the curve, an ACK with ESCE ends slow start, and ssthresh becomes half
-//! of the window. Later, an ACK with ESCE has two effects. First, it moves the curve's inflection
-//! point closer to the present. If it acknowledges n segments, it multiplies the time between now
-//! and that point by 1 - n / sqrt(cwnd). Second, it adds n sqrt(cwnd) to a counter. Each time the
-//! counter reaches cwnd, both cwnd and W_max shrink by one segment.
+//! Before the first epoch of the cubic curve, an ACK with ESCE ends slow start, and ssthresh
+//! becomes half of the window. During an epoch, an ACK with ESCE has two effects. First, the ACK
+//! moves the inflection point of the cubic curve closer to the present. An ACK of n segments
+//! multiplies the time between now and the inflection point by 1 - n / sqrt(cwnd). Second, an ACK
+//! of n segments adds n sqrt(cwnd) to a counter. Each time the counter reaches cwnd, both cwnd and
+//! W_max shrink by one segment.
 //!
-//! Deviations: when the inflection point moves, the curve continues from its current value. The
-//! kernel tree computes a wrong value here, because it uses a wrong sign and a time that it has
-//! already reset. For the first effect, tailback counts acknowledged segments, whereas the kernel
-//! tree counts bytes. The option `unit_quirk` makes tailback count bytes too. While PRR reduces the
-//! window, ESCE has no effect. In all other respects, `cubic-sce` is CUBIC as in Linux 7.3.
+//! Deviations: when the inflection point moves, the curve continues from its current value. The SCE
+//! kernel tree computes a wrong value of the curve, because it uses a wrong sign and a time that it
+//! has already reset. To move the inflection point, tailback counts acknowledged segments, whereas
+//! the SCE kernel tree counts bytes. With the option `unit_quirk`, tailback counts bytes too. While
+//! PRR reduces the window, ESCE has no effect. In all other respects, `cubic-sce` is CUBIC as in
+//! Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};

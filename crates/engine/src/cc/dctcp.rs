@@ -1,27 +1,28 @@
 //! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: those of
 //! the kernels of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the
 //! modifications (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the
-//! Internet" (2014). Below, "the paper" means this publication.
+//! Internet" (2014). In these comments, "the paper" means this publication by Kühlewind et al.
 //!
 //! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo it
 //! reduces the window by the fraction alpha/2, at most once per round trip.
 //!
 //! Deviations from RFC 8257 that Linux has too:
-//! - alpha is a 10-bit fixed-point number, whereas section 3.3 step 6 uses real numbers. If alpha
-//!   would fall below 16/1024, it becomes 0. The window shrinks by (cwnd * alpha) >> 11 segments.
-//!   So if alpha is below 98/1024, a window of 21 segments does not shrink at all.
+//! - alpha is a 10-bit fixed-point number, whereas section 3.3 step 6 of RFC 8257 uses real
+//!   numbers. If alpha would fall below 16/1024, it becomes 0. The window shrinks by
+//!   (cwnd * alpha) >> 11 segments. So if alpha is below 98/1024, a window of 21 segments does not
+//!   shrink at all.
 //! - PRR spreads the reduction over a round trip, in which the window does not grow. In section 3.3
-//!   step 9, the window is reduced at once.
+//!   step 9 of RFC 8257, the sender reduces the window at once.
 //!
 //! Deviations from Linux: every version computes alpha from the number of delivered segments.
-//! Kernels before 5.5 and the original patch use the number of acknowledged bytes instead. The
-//! results differ during loss recovery. After a spurious reduction, every version restores the same
-//! values as the current Linux does.
+//! Kernels before 5.5 and the original patch use the number of acknowledged bytes instead. During
+//! loss recovery, bytes and segments give different values of alpha. After a spurious reduction,
+//! every version restores the same values as the current Linux does.
 //!
 //! The paper leaves three points open, which tailback decides as follows. In the moving average of
-//! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. It does not
-//! matter how many segments the ACK acknowledges. An ACK with ECN-Echo never increases the window.
-//! If the window is 2, ssthresh is 2 as well.
+//! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. The number of
+//! segments that the ACK acknowledges has no effect on alpha. An ACK with ECN-Echo never increases
+//! the window. If the window is 2 segments, ssthresh is 2 segments as well.
 
 mod kernel;
 #[cfg(test)]
@@ -43,7 +44,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Version of DCTCP from which the options below take their defaults: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014 (the patch with modifications (a) to (d)). For the patch and the paper, also set tcp.growth = \"acks\".",
+            doc: "Version of DCTCP that sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014. The paper is the patch with modifications (a) to (d). For the patch and the paper, also set tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -89,31 +90,32 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "update",
-            doc: "When alpha is updated. \"window\": once per window of data. \"ack\": on every ACK, which then counts as marked or unmarked as a whole (modification (c)). Default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated. \"window\": once per window of data. \"ack\": on every ACK, and the whole ACK counts as marked or unmarked (modification (c)). Default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "normalise",
-            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight, so that all ACKs of a round trip together have a weight of about g.",
+            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight. All ACKs of a round trip together then have a weight of about g.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "loss",
-            doc: "Response to a loss: \"halve\": halve the window, even if marks have already reduced \
-                it in the same round trip (Linux since 5.1); \"reno\": halve the window, except in a \
-                round trip in which marks have already reduced the window; \"alpha\": reduce the \
-                window as on marks (Linux before 5.1); \"none\". The default depends on version.",
+            doc: "Response to a loss. \"halve\": halve the window, even if marks have already \
+                reduced it in the same round trip (Linux since 5.1). \"reno\": halve the window, \
+                unless marks have already reduced it in the same round trip. \"alpha\": reduce the \
+                window as on marks (Linux before 5.1). \"none\": no response. The default depends \
+                on version.",
             kind: Kind::Word(&["halve", "reno", "alpha", "none"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "reduction",
-            doc: "How marks reduce the window: by PRR (\"prr\"), at once (\"immediate\", the patch), or at once and again with each ECN-Echo of the round trip (\"progressive\", modification (d)). The default depends on version.",
+            doc: "How marks reduce the window. \"prr\": gradually, by PRR. \"immediate\": at once, as in the patch. \"progressive\": at once, and again with each ECN-Echo of the round trip (modification (d)). The default depends on version.",
             kind: Kind::Word(&["prr", "immediate", "progressive"]),
             default: None,
             tc: None,
@@ -134,14 +136,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "grow_in_cwr",
-            doc: "Whether the window may grow in the round trip of a reduction (modification (b)). If the reduction rounds to zero segments, the window then also keeps its progress towards the next increase. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
+            doc: "Whether the window may grow in the round trip of a reduction (modification (b)). If a reduction rounds to zero segments, the sender also keeps its count of acknowledged segments for the next increase. Not possible with reduction = \"prr\"; default: false, or true in the paper.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE: packet by packet (\"precise\", Linux), packet by packet except for SCE marks (\"sce_holds_ce\", the SCE kernels of 2019), or on every ACK until CWR (\"sticky\", RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
+            doc: "How the receiver echoes CE. \"precise\": packet by packet, as in Linux. \"sce_holds_ce\": packet by packet except for SCE marks, as in the SCE kernels of 2019. \"sticky\": on every ACK until CWR (RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

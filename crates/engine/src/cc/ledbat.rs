@@ -1,19 +1,20 @@
-//! LEDBAT, Low Extra Delay Background Transport (RFC 6817). This congestion control is for
-//! background transfers. It yields to other traffic as soon as a queue forms.
+//! LEDBAT, Low Extra Delay Background Transport (RFC 6817). LEDBAT is a congestion control for
+//! background transfers. LEDBAT yields to other traffic as soon as a queue forms.
 //!
 //! The sender estimates the queueing delay as the difference between the current delay and the
 //! smallest delay of the last few minutes. If the queueing delay is below the target, the window
 //! grows, by at most `gain` segments per round trip. If the queueing delay is above the target, the
-//! window shrinks in proportion to the excess. A loss halves the window. As in the RFC's algorithm,
-//! there is no slow start.
+//! window shrinks in proportion to the excess. A loss halves the window. LEDBAT has no slow start,
+//! as in RFC 6817.
 //!
 //! Deviations from the RFC:
 //! - The measured delay is the round-trip time, as in LEDBAT++ (draft-irtf-iccrg-ledbat-plus-plus).
-//!   The RFC uses the one-way delay. So queueing delay in the reverse direction also counts.
-//! - LEDBAT uses the loss detection, the timeout and the PRR of the simulator's TCP. This timeout
-//!   replaces the RFC's congestion timeout (CTO). While PRR spreads a reduction over a round trip,
-//!   LEDBAT does not adjust the window to the delay.
-//! - The initial window is `tcp.initial_cwnd`. The RFC recommends an initial window of 2 segments.
+//!   RFC 6817 uses the one-way delay. So in tailback, LEDBAT also responds to queueing delay in the
+//!   reverse direction.
+//! - LEDBAT uses the loss detection, the timeout and the PRR of the simulator's TCP. TCP's
+//!   retransmission timeout replaces the congestion timeout (CTO) of RFC 6817. While PRR spreads a
+//!   reduction over a round trip, LEDBAT does not adjust the window to the delay.
+//! - The initial window is `tcp.initial_cwnd`. RFC 6817 recommends an initial window of 2 segments.
 
 use super::contract::{Build, CongestionControl, Signal};
 use super::view::{Ack, View};
@@ -36,8 +37,8 @@ const MINUTE: Time = Time::from_secs(60);
 /// The registry entry of `ledbat`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "ledbat",
-    doc: "A congestion control for background transfers. It keeps the queueing delay at a target, \
-        and yields to other traffic.",
+    doc: "A congestion control for background transfers. LEDBAT keeps the queueing delay at a \
+        target, and yields to other traffic.",
     follows: "RFC 6817, but with RTTs in place of one-way delays",
     options: &[
         Opt {
@@ -51,7 +52,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "gain",
-            doc: "Segments by which the window grows in a round trip without queueing delay. RFC 6817 allows at most 1; RFC 7928 section 5.4 uses 10.",
+            doc: "Segments by which the window grows in a round trip without queueing delay. RFC 6817 allows at most 1 segment; RFC 7928 section 5.4 uses 10 segments.",
             kind: Kind::Float {
                 min: 0.01,
                 max: 10.0,

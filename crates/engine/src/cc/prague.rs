@@ -3,53 +3,55 @@
 //! 2020 and 2021. Version 0.7 is part of the team's Linux 5.15 of 2024
 //! (github.com/L4STeam/tcp-prague, commit 90aea47f).
 //!
-//! Prague adapts DCTCP to the Internet. It uses Accurate ECN, ECT(1) and pacing. Prague does not
-//! round the window and alpha to integers. Each unmarked segment contributes to additive increase,
-//! even in CWR. If the RTT is below a target, Prague scales the increase. Flows with different RTTs
-//! then get equal rates instead of equal windows. The scaling begins some round trips after slow
-//! start, so that it does not slow down short flows. After marks or a loss, Prague reduces the
-//! window by one segment per ACK until the reduction is complete. If the other end does not support
-//! Accurate ECN, Prague behaves like Reno without ECN.
+//! Prague adapts DCTCP to the Internet. Prague uses Accurate ECN, ECT(1) and pacing. Prague does
+//! not round the window and alpha to integers. Each unmarked segment contributes to additive
+//! increase, even in CWR. If the RTT is below a target, Prague scales additive increase by the RTT
+//! (*RTT scaling*). With RTT scaling, flows with different RTTs get equal rates instead of equal
+//! windows. RTT scaling begins some round trips after slow start, so that it does not slow down
+//! short flows. After marks or a loss, Prague reduces the window by one segment per ACK until the
+//! reduction is complete. If the receiver does not support Accurate ECN, Prague behaves like Reno
+//! without ECN.
 //!
-//! For a year, the version number stayed at 0.6 although the module changed. Some commits of that
-//! year store the fractional part of the window. A few of them also use the fractional part to
-//! compute the pacing rate. By default, tailback computes the pacing rate from whole packets
-//! (option `pace`). Earlier commits and version 0.7 do the same.
+//! For a year, the version number stayed at 0.6 although the module changed. Some commits of
+//! version 0.6 store the fractional part of the window. A few of these commits also use the
+//! fractional part to compute the pacing rate. By default, tailback computes the pacing rate from
+//! whole packets (option `pace`). Earlier commits and version 0.7 also compute the pacing rate from
+//! whole packets.
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0. The first
-//! mark halves the window. In slow start, there is an exception: the first mark does not halve the
-//! window if its ACK also covers an unmarked segment. The scaling begins 4 round trips after slow
-//! start, whereas version 0.6 waits for 500 round trips. Once the scaling has begun, at least one
-//! target RTT (25 ms) passes between two reductions. Segments leave one at a time, not in pairs.
-//! The window grows whenever the application does not limit the flow. The window grows even if the
-//! flow does not use it fully. If the window has at most four packets of 1500 bytes, increase and
-//! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
-//! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
-//! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
-//! pacing rate is 3 % higher, and in the second half 3 % lower. Because of this swing, a queue with
-//! a step threshold marks some packets of each flow. The rate does not fall below 100 kbit/s
-//! because of marks.
+//! mark halves the window. But in slow start, the first mark does not halve the window if its ACK
+//! also covers an unmarked segment. RTT scaling begins 4 round trips after slow start, whereas
+//! version 0.6 waits for 500 round trips. Once RTT scaling has begun, at least one target RTT (25
+//! ms) passes between two reductions. Segments leave one at a time, not in pairs. The window grows
+//! whenever the application does not limit the flow. The window grows even if the flow does not use
+//! it fully. If the window has at most four packets of 1500 bytes, increase and reductions apply to
+//! a rate and not to the window. The rate grows by one packet per virtual RTT, which is the larger
+//! of the target RTT and the smoothed RTT. The window is the rate multiplied by the slow RTT, which
+//! is an average over 128 round trips. In the first half of a virtual RTT, the pacing rate is 3 %
+//! higher, and in the second half 3 % lower. Because the pacing rate swings, a queue with a step
+//! threshold marks some packets of each flow. Marks do not reduce the rate below 100 kbit/s.
 //!
-//! Other commits of the module also have the version number 0.7. In some of them, the rate replaces
-//! the window when the scaling begins, even if the window is large. With tailback's option `mode =
-//! "rate"`, the rate replaces the window as soon as the scaling has begun and a packet has been
-//! marked. Later commits have parameters for the mode and for the initial alpha. In some of these
-//! commits, the pacing rate swings even if the window is large. In others, alpha starts at 1, or
-//! the window grows only if it limits the flow. tailback does not support every combination of
-//! these variants.
+//! Other commits of the module also have the version number 0.7. In some commits of version 0.7,
+//! the rate replaces the window when RTT scaling begins, even if the window is large. With
+//! tailback's option `mode = "rate"`, the rate replaces the window as soon as RTT scaling has begun
+//! and a packet has been marked. Later commits of version 0.7 have parameters for the mode and for
+//! the initial alpha. In some later commits, the pacing rate swings even if the window is large. In
+//! other later commits, alpha starts at 1, or the window grows only if it limits the flow. tailback
+//! does not support every combination of these variants.
 //!
 //! Deviations: in version 0.6, tailback keeps the fractional part of the window during slow start.
 //! If a reduction is undone in version 0.6, tailback restores the fractional part of the window
-//! from before the reduction. The module subtracts the fractional part a second time. For pacing,
-//! tailback assumes packets with the size of the IPv4 MTU and with timestamps. TSO is not modelled,
-//! but all segments of a burst leave at once. With both versions, the receiver behaves as in the
-//! newest Linux by default: it delays ACKs, and acknowledges a change of the ECN field at once. With
-//! the key `accecn_receiver = "l4s-5.15"`, it acknowledges most segments of a slow flow at once, as
-//! in the L4S team's Linux 5.15. In version 0.7, tailback sends packets of a constant size. The
-//! module sends smaller packets if two full packets would take longer than a
-//! virtual RTT. With a virtual RTT of 25 ms, this happens at rates below 1 Mbit/s. In tailback, the
-//! option `swing = 0` turns the swing of the pacing rate off. The module replaces 0 with its
-//! default. In tailback, ACKs and SYNs do not carry ECT(1).
+//! from before the reduction. Linux's module subtracts the fractional part of the window a second
+//! time when it undoes a reduction. For pacing, tailback assumes packets with the size of the IPv4
+//! MTU and with timestamps. TSO is not modelled, but all segments of a burst leave at once. With
+//! both versions, the receiver behaves as in the newest Linux by default. The receiver delays ACKs,
+//! and acknowledges a change of the ECN field at once. With the key `accecn_receiver = "l4s-5.15"`,
+//! the receiver acknowledges most segments of a slow flow at once, as in the L4S team's Linux 5.15.
+//! In version 0.7, tailback sends packets of a constant size. Linux's module sends smaller packets
+//! if two full packets would take longer than a virtual RTT. With a virtual RTT of 25 ms, the
+//! module sends smaller packets at rates below 1 Mbit/s. In tailback, the option `swing = 0` turns
+//! the swing of the pacing rate off. Linux's module replaces a swing of 0 with its default. In
+//! tailback, ACKs and SYNs do not carry ECT(1).
 
 mod alpha;
 mod fallback;
@@ -67,7 +69,7 @@ use crate::units::Time;
 /// The registry entry of `prague`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "prague",
-    doc: "The reference congestion control of L4S. It responds in proportion to marks, paces \
+    doc: "The reference congestion control of L4S. Prague responds in proportion to marks, paces \
         packets, and equalises the rates of flows whose RTT is below a target.",
     follows: "TCP Prague 0.6 and 0.7 (Linux 5.10 and 5.15 of the L4S team, tcp_prague.c)",
     options: &[
@@ -81,7 +83,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_scaling",
-            doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": the flows increase their rates as if their RTT were the target. \"additive\": as if their RTT were the target plus their actual RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": rates are not equalised.",
+            doc: "How Prague equalises the rates of flows whose RTT is below the target. \"rate\": the flows increase their rates as if their RTT were the target. \"additive\": the flows increase their rates as if their RTT were the target plus their actual RTT. \"scalable\": like \"rate\", but with at least one mark in eight RTTs. \"off\": Prague does not equalise rates.",
             kind: Kind::Word(&["rate", "scalable", "additive", "off"]),
             default: Some("rate"),
             tc: None,
@@ -118,7 +120,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "alpha_init",
-            doc: "Value of alpha at the start. alpha does not change before the first mark. In version 0.7 the first mark halves the window if this value is 0. Default: 1, or 0 in version 0.7.",
+            doc: "Value of alpha at the start. alpha does not change before the first mark. In version 0.7, the first mark halves the window if alpha starts at 0. Default: 1, or 0 in version 0.7.",
             kind: Kind::Float { min: 0.0, max: 1.0 },
             default: None,
             tc: None,
@@ -139,14 +141,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "pace",
-            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the packets in flight if there are more. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\"; not in version 0.7).",
+            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the number of packets in flight if it is larger. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\"; not in version 0.7).",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,
         },
         Opt {
             name: "pace_iw",
-            doc: "Whether the first ten segments are paced too. Their rate is twice the window, divided by the RTT of the handshake.",
+            doc: "Whether the first ten segments are paced too. The pacing rate of these segments is twice the window, divided by the RTT of the handshake.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -167,21 +169,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mode",
-            doc: "What additive increase and reductions apply to: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Until RTT scaling has begun and a mark has arrived, they always apply to the window. Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
+            doc: "What additive increase and reductions apply to: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Until RTT scaling has begun and a mark has arrived, additive increase and reductions always apply to the window. Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
             kind: Kind::Word(&["window", "rate", "switch"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "swing",
-            doc: "Variation of the pacing rate, in 128ths. In the first half of a virtual RTT the rate is higher by this share, and in the second half it is lower. This applies only if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
+            doc: "Variation of the pacing rate, in 128ths. In the first half of a virtual RTT the rate is higher by this share, and in the second half it is lower. The pacing rate varies only if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
             kind: Kind::Int { min: 0, max: 126 },
             default: None,
             tc: None,
         },
         Opt {
             name: "ecn_fallback",
-            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague concludes this from the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. Almost every queue then seems classic.",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague recognises a classic queue by the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. With \"unscaled\", almost every queue seems to mark as classic ECN does.",
             kind: Kind::Word(&["off", "on", "unscaled"]),
             default: Some("off"),
             tc: None,

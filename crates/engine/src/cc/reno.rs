@@ -1,9 +1,10 @@
 //! Reno (RFC 5681) as in Linux 7.3 `tcp_cong.c`. The option `beta_ecn` turns on ABE (RFC 8511).
 //!
 //! Deviations from the RFCs, as in Linux: the window is in segments, and a reduction multiplies
-//! cwnd instead of FlightSize. Every acknowledged segment contributes to growth. In terms of RFC
-//! 3465, L is unlimited. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback
-//! they are options. Values other than one half are rounded down to millionths.
+//! cwnd instead of FlightSize. Every acknowledged segment contributes to the growth of the window.
+//! In slow start, RFC 3465 limits the growth per ACK to L segments, whereas Linux has no such
+//! limit. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback they are
+//! options. Values other than one half are rounded down to millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};
@@ -32,7 +33,7 @@ pub const ENTRY: Entry<Build> = Entry {
         abe::FRLOSSREDUCE,
         slow_start::option(
             Some("none"),
-            "Algorithm of the first slow start: HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none: slow start then ends only at a loss or mark, as in Linux.",
+            "Algorithm of the first slow start: HyStart as in CUBIC, HyStart++ (RFC 9406), SEARCH (draft-chung-ccwg-search-09), Careful Resume (RFC 9959), Rapid Start (draft-kazuho-ccwg-rapid-start), or none. With none, only a loss or a mark ends slow start, as in Linux.",
         ),
         slow_start::SAVED_WINDOW,
         slow_start::SAVED_RTT,

@@ -33,7 +33,7 @@ const WHOLE: u64 = 1_000_000;
 
 pub(super) const UNIT_QUIRK: Opt = Opt {
     name: "unit_quirk",
-    doc: "Segment size, in bytes, that converts the window from segments to bytes. Acknowledged segments always count as 1448 bytes. 0: the MSS. The SCE kernels of 2019 use 536 by mistake.",
+    doc: "Segment size, in bytes, that converts the window from segments to bytes. Acknowledged segments always count as 1448 bytes. 0: the MSS. The SCE kernels of 2019 use a segment size of 536 bytes by mistake.",
     kind: Kind::Int {
         min: 0,
         max: 65_000,

@@ -2,12 +2,12 @@
 //! cellular links collect ACKs and send them together. Some of these links thin the ACKs: they keep
 //! only the newest ACK of each flow.
 //!
-//! Thinning removes older ACKs whatever they carry: duplicate ACKs, SACK blocks, ECN-Echo or FIN
-//! flags. ACKs that are removed by thinning count as drops with the cause `ack_filter`.
+//! Thinning removes an older ACK even if it is a duplicate ACK or carries SACK blocks, ECN-Echo or
+//! a FIN. ACKs that are removed by thinning count as drops with the cause `ack_filter`.
 //!
 //! Deviations: the kernel engine uses tailback's kernel module `sch_impair`. This module treats
-//! every segment without payload as an ACK, except a SYN. In the simulator, the FIN of a data
-//! sender is not treated as an ACK either.
+//! every segment without payload as an ACK, except a SYN. In the simulator, neither a SYN nor the
+//! FIN of a data sender counts as an ACK.
 
 use std::collections::VecDeque;
 

@@ -1,8 +1,9 @@
 //! Packets are lost in bursts, according to the Gilbert-Elliott model, as in Linux `sch_netem`.
 //!
-//! A channel is good or bad. At each packet, a good channel becomes bad with probability `p`, and a
-//! bad channel becomes good with probability `r`. A packet that arrives in the good state is lost
-//! with probability `good_loss`. In the bad state, the probability is `bad_loss`.
+//! In this model, a channel is either good or bad. At each packet, a good channel becomes bad with
+//! probability `p`, and a bad channel becomes good with probability `r`. A packet that arrives in
+//! the good state is lost with probability `good_loss`. In the bad state, the probability is
+//! `bad_loss`.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and none in the good state.
 //! Gilbert's model has two parameters: the mean loss, and the mean length of a burst in packets. On
@@ -10,8 +11,8 @@
 //! `loss` of the packets arrives in the bad state, so `p = r * loss / (1 - loss)`.
 //!
 //! Deviations: `during` can limit the impairment to intervals of time. In the simulator, the
-//! channel then keeps its state between these intervals. On the kernel engine, the channel is good
-//! at the start of each interval.
+//! channel keeps its state between two intervals of `during`. On the kernel engine, the channel is
+//! good at the start of each interval.
 
 use tailback_record::Cause;
 

@@ -2,8 +2,8 @@
 //! times, as after a change of route or after a handover.
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
-//! the kernel engine, it applies to packets that reach netem after the step. A packet reaches netem
-//! later than it leaves the queue, because it first passes the link's own delay.
+//! the kernel engine, a step applies to packets that reach netem after the step. A packet leaves
+//! the queue before it reaches netem, because the link's own delay lies between them.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};
@@ -22,7 +22,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: STEPS,
-            doc: "A list of pairs. Each pair has a time, and the delay from that time on, as in \
+            doc: "A list of pairs. Each pair is a time and the delay from that time on, as in \
                 [[\"0s\", \"0ms\"], [\"1s\", \"35ms\"]].",
             kind: Kind::Pairs(&Kind::Time { min: Time::ZERO }),
             default: Some("0s 10ms"),

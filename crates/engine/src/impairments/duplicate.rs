@@ -1,4 +1,4 @@
-//! Some packets arrive twice. The copy follows the packet directly.
+//! Some packets arrive twice. The copy of a packet directly follows the packet.
 
 use super::options::{no_time, percent, share};
 use super::{Build, Fate, Impairment, LongRun, Netem, Way};

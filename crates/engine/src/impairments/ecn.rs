@@ -1,5 +1,5 @@
-//! This impairment models middleboxes that do not support ECN correctly. They clear the ECN field,
-//! remove marks, or drop packets that are ECN-capable.
+//! This impairment models middleboxes that do not support ECN correctly. These middleboxes clear
+//! the ECN field, remove marks, or drop packets that are ECN-capable.
 
 use tailback_record::Cause;
 
@@ -23,8 +23,8 @@ const DROP: &str = "drop";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "ecn",
-    doc: "Models a middlebox that does not support ECN. It clears the ECN field, removes marks, or \
-        drops ECN-capable packets.",
+    doc: "Models a middlebox that does not support ECN. The middlebox clears the ECN field, \
+        removes marks, or drops ECN-capable packets.",
     follows: "RFC 3168 section 18",
     options: &[Opt {
         name: "action",

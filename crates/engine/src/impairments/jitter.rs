@@ -9,8 +9,8 @@
 //! delays.
 //!
 //! Deviations: in the simulator, the normal distribution is truncated at 3 standard deviations. On
-//! the kernel engine, netem truncates it at 4 standard deviations, so 0.27 % of the packets get a
-//! value beyond 3 standard deviations.
+//! the kernel engine, netem truncates the normal distribution at 4 standard deviations, so 0.27 %
+//! of the packets get a value beyond 3 standard deviations.
 
 mod distribution;
 
@@ -58,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mean",
-            doc: "Mean of the delay. This option has no effect with \"half_normal\" and \"quantiles\".",
+            doc: "Mean of the delay. The mean has no effect with \"half_normal\" and \"quantiles\".",
             kind: Kind::Time { min: Time(1) },
             default: Some("5ms"),
             tc: None,
@@ -82,14 +82,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: QUANTILES,
-            doc: "Quantiles of the delay at equally spaced probabilities from 0 to 1: at least two ascending values, such as a sorted list of measured delays. Values between them are interpolated. Write the list here, or name a file with one delay per line.",
+            doc: "Quantiles of the delay at equally spaced probabilities from 0 to 1: at least two ascending values, such as a sorted list of measured delays. Delays between two quantiles are interpolated. Write the list here, or name a file with one delay per line.",
             kind: Kind::List(&Kind::Time { min: Time::ZERO }),
             default: None,
             tc: None,
         },
         Opt {
             name: "most",
-            doc: "Largest random delay. Larger values are reduced to this delay.",
+            doc: "Largest random delay. tailback reduces longer random delays to this value.",
             kind: Kind::Time { min: Time(1) },
             default: Some("1s"),
             tc: None,

@@ -26,7 +26,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: STEPS,
-            doc: "A list of pairs. Each pair has a time, and the probability from that time on. \
+            doc: "A list of pairs. Each pair is a time and the loss probability from that time on. \
                 The list replaces `probability`.",
             kind: Kind::Pairs(&Kind::Float { min: 0.0, max: 1.0 }),
             default: None,

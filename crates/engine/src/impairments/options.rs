@@ -7,7 +7,7 @@ use crate::units::Time;
 /// An option of impairments that delay packets: whether packets keep their order.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
-    doc: "Whether packets keep their order. If not, a packet with a shorter delay overtakes earlier packets.",
+    doc: "Whether packets keep their order. If false, a packet with a shorter delay overtakes earlier packets.",
     kind: Kind::Bool,
     default: Some("true"),
     tc: None,

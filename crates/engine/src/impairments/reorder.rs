@@ -1,10 +1,10 @@
 //! This impairment reorders packets by delaying some of them. A delayed packet waits for a given
 //! time (`by`), or until a given number of later packets (`distance`) has passed.
 //!
-//! With `by`, the packets that follow within this time overtake the delayed packet. With
-//! `distance`, the number of packets that overtake does not depend on the rate. RFC 4737 calls this
-//! number the extent of reordering. A packet waits for at most `patience`. So the last packet of a
-//! flow also arrives.
+//! With `by`, packets that arrive during this time overtake the delayed packet. With `distance`,
+//! the number of packets that overtake a delayed packet does not depend on the rate. RFC 4737 calls
+//! the number of overtaking packets the extent of reordering. A packet waits for at most
+//! `patience`, so the last packet of a flow also arrives.
 
 use std::collections::VecDeque;
 

@@ -1,9 +1,10 @@
 //! This impairment models what the two ends of a tunnel do with the ECN field (RFC 6040). Inside
 //! the tunnel, each packet has an additional outer header, with its own ECN field.
 //!
-//! Use this impairment twice. Add it to the last link before the tunnel, with `end = "ingress"`,
-//! and to the last link of the tunnel, with `end = "egress"`. Queues between these two links read
-//! and mark the outer header. The mode `full-functionality` is from RFC 3168 section 9.1.
+//! Use this impairment twice. Add the impairment to the last link before the tunnel, with
+//! `end = "ingress"`, and to the last link of the tunnel, with `end = "egress"`. Queues between
+//! these two links read and mark the outer header. The mode `full-functionality` is from RFC 3168
+//! section 9.1.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
@@ -11,9 +12,10 @@
 //! | `compatibility` | Not-ECT (RFC 6040 section 4.1) | RFC 6040 section 4.2 |
 //! | `full-functionality` | ECN field of the packet; ECT(0) replaces CE | copies only CE to the inner header |
 //!
-//! Deviations: tunnels cannot be nested. If a packet in a tunnel passes a second ingress, nothing
-//! changes. If a packet without an outer header passes an egress, nothing changes either. Outer
-//! headers add no bytes. To add bytes, set the link's `overhead`.
+//! Deviations: tunnels cannot be nested. A second ingress does not change a packet that is already
+//! in a tunnel. An egress does not change a packet without an outer header. The outer headers of
+//! this model add no bytes to packets. To add the bytes of an outer header, set the link's
+//! `overhead`.
 
 use tailback_record::Cause;
 
@@ -31,8 +33,8 @@ const FULL: &str = "full-functionality";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "tunnel",
-    doc: "One end of a tunnel. The ingress adds an outer header with an ECN field; the egress \
-     removes the outer header and merges the two ECN fields.",
+    doc: "Models one end of a tunnel. The ingress adds an outer header with an ECN field; the \
+     egress removes the outer header and merges the two ECN fields.",
     follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
     options: &[
         Opt {
@@ -45,7 +47,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mode",
-            doc: "How the ends set the ECN fields. \"normal\" and \"compatibility\": modes of RFC 6040, which differ at the ingress. \"full-functionality\": the mode of RFC 3168.",
+            doc: "How the ingress and the egress of the tunnel set the ECN fields. \"normal\" and \"compatibility\": modes of RFC 6040, which differ at the ingress. \"full-functionality\": the mode of RFC 3168.",
             kind: Kind::Word(&[NORMAL, COMPATIBILITY, FULL]),
             default: Some(NORMAL),
             tc: None,

@@ -1,6 +1,6 @@
-//! Two parallel paths with different delays, as in a bonded link or with routing over several paths
-//! of equal cost. Packets on the same path keep their order. Packets on different paths may
-//! overtake each other.
+//! This impairment models two parallel paths with different delays, as in a bonded link or in
+//! equal-cost multipath routing. Packets on the same path keep their order. Packets on different
+//! paths may overtake each other.
 //!
 //! How many packets are reordered depends on how the path is chosen. If the path is chosen for each
 //! packet (`random`, `turns`), nearly all packets are reordered. With `flowlets`, packets are

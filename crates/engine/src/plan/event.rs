@@ -17,15 +17,16 @@ keys! {
         /// loss, options of its queue, and options of its impairments. The rate of a link may
         /// change only if its initial rate is a constant. A size in bdp, such as 0.5bdp, is
         /// computed from the rate at the start of the run. If a packet is in transmission, the rest
-        /// of it is sent at the new rate. A new delay applies to packets that leave the queue after
-        /// the event. Packets still keep their order. If an event reduces a queue's limit, the
-        /// queue drops packets from its head, as in Linux. There are exceptions: `fifo`, `step`,
-        /// `red` and `wred` keep all queued packets, and `cake` drops packets only when the next
-        /// packet arrives. Linux differs only for `red`: it discards all packets in the queue.
+        /// of this packet is sent at the new rate. A new delay applies to packets that leave the
+        /// queue after the event. A change of the delay does not change the order of packets. If an
+        /// event reduces a queue's limit, the queue drops packets from its head, as in Linux. But
+        /// `fifo`, `step`, `red` and `wred` keep all queued packets, and `cake` drops packets only
+        /// when the next packet arrives. Only for `red` does Linux differ from tailback: Linux
+        /// discards all packets in the queue.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. Set the key `start` of these flows
-        /// and sources to a later time; the event overrides it. The random delay of start_jitter is
-        /// not added.
+        /// and sources to a later time; the event overrides this key. start_jitter does not delay
+        /// these starts.
         key start = key(KeyKind::Words);
         /// Names of flows and sources that stop at this time.
         key stop = key(KeyKind::Words);

@@ -147,7 +147,8 @@ keys! {
         /// Rate, counted in bytes of Ethernet frames (IP packet + 14 B): a constant, { steps =
         /// [[time, rate], ...] } or { trace = "file" }. The file is either a Mahimahi trace or a
         /// CSV file. The CSV file has the header time_s,rate_mbit,delay_ms,loss and a row for each
-        /// change. If the file has a delay and a loss, they apply before the link's impairments.
+        /// change. If the CSV file has a delay and a loss, the link applies them before its
+        /// impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, a key
         /// module = name in this table runs the queue discipline of your own kernel module. To run
@@ -168,10 +169,10 @@ keys! {
         /// back to back. "tc" means the default burst of tc. This default is 1600 B (the `mtu` that
         /// tc assumes for htb), plus the bytes that the link sends in 1 ns (one tick of the
         /// kernel's timer). Below 8 Gbit/s, this sum is 1600 B. With a burst of 0, a packet leaves
-        /// at least length/rate after the previous packet. Here, length is the length of the
-        /// previous packet. The largest allowed burst is 4 GB, or the number of bytes that the link
-        /// sends in 60 s at its lowest rate, if that number is smaller. A burst is not allowed with
-        /// link = "wire" or with a rate from a trace. A burst is not allowed with Cake either,
+        /// at least length/rate after the previous packet. In this formula, length is the length of
+        /// the previous packet. The largest allowed burst is 4 GB, or the number of bytes that the
+        /// link sends in 60 s at its lowest rate, if that number is smaller. A burst is not allowed
+        /// with link = "wire" or with a rate from a trace. With Cake, a burst is not allowed,
         /// because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Whether the link has an independent copy in the reverse direction. Results call the copy
@@ -186,18 +187,19 @@ keys! {
         /// Packets leave in bursts, as on some radio links (netem's `slot`). After the link and its
         /// delay, a packet waits for the next slot. When a slot begins, several packets leave at
         /// once. The gap before the next slot is random. The gap begins when the current slot is
-        /// full. If a packet arrives and no slot is scheduled, the gap begins at this time.
+        /// full. If no slot is scheduled when a packet arrives, the gap begins with the arrival of
+        /// this packet.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
         loss: f64 = float(0.0, 1.0).default("0").or_table(&BurstLossForm::TABLE);
         /// Delays some packets, so that they arrive after later packets: { probability, delay }.
-        /// The impairment `reorder` does the same.
+        /// The impairment `reorder` delays packets in the same way.
         key reorder = key(KeyKind::Table(&ReorderForm::TABLE)).since("0.2");
         /// Probability that a packet is duplicated, as with the impairment `duplicate`.
         key duplicate = float(0.0, 1.0).default("0").since("0.2");
         /// A policer, which drops packets that exceed a rate: { rate, burst }. The impairment
-        /// `police` does the same.
+        /// `police` is the same policer.
         key policer = key(KeyKind::Table(&PolicerForm::TABLE)).since("0.2");
         /// Bytes that are added to the length of each frame when its transmission time is computed.
         overhead: i32 = int(-256, 256).default("0")

@@ -34,13 +34,13 @@ keys! {
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// The program on the receiver's host, in the same form as for the sender. You can leave
         /// out the program on one of the two hosts. The other program may then refer to a host of
-        /// another entry by a placeholder such as {NAME.sender}. In this case, that host replaces
-        /// the host without a program.
+        /// another entry by a placeholder such as {NAME.sender}. The host of this placeholder then
+        /// replaces the host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders that the programs need, relative to the scenario file. Programs find
-        /// these files, read-only, in the folder /files. This folder is part of their PATH. The
-        /// working folder of each program has symbolic links to these files. The id of a run
-        /// depends on the content of the files.
+        /// these files, read-only, in the folder /files. The folder /files is part of the programs'
+        /// PATH. The working folder of each program has symbolic links to these files. The id of a
+        /// run depends on the content of the files.
         files: Vec<FilePlan> => key(KeyKind::Files);
         /// Debian packages that the programs need. tailback also unpacks the packages on which
         /// these packages depend.
@@ -52,13 +52,13 @@ keys! {
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
-        /// Whether TCP sockets of both hosts request ECN; otherwise they use ECN only if the peer
-        /// requests it.
+        /// Whether TCP sockets of both hosts request ECN. If false, these sockets use ECN only if
+        /// the peer requests ECN.
         ecn: bool = BOOL.default("false");
         /// Number of copies of this entry. Several copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
-        /// Time at which the programs start, except servers (programs with `ready`). The random
-        /// delay of start_jitter is added.
+        /// Time at which the programs start, except servers (programs with `ready`). start_jitter
+        /// adds a random delay to this time.
         start: Time = ANY_TIME.default("0s");
         /// Time at which tailback ends all programs (SIGTERM, and SIGKILL a second later); default:
         /// the end of the run.
@@ -86,7 +86,8 @@ keys! {
         /// with another status.
         expect: i32 = int(0, 255).default("0");
         /// The date that programs see at the start of the run, such as "2026-12-01" or
-        /// "2026-12-01T12:00:00". All entries must have the same date. Default: 2026-01-01.
+        /// "2026-12-01T12:00:00". All entries of [[programs]] must have the same date. Default:
+        /// 2026-01-01.
         date: u64 => key(KeyKind::Date);
         /// Numbers that tailback reads from files that programs write to /out: { NAME = { file,
         /// path, scale } }. The results include each number as results.NAME.
@@ -113,10 +114,10 @@ keys! {
         /// when the server is ready. The value says how tailback recognises that the server is
         /// ready: "tcp:PORT", "udp:PORT", "stdout:TEXT" or a time such as "500ms".
         ready: Option<Ready> => key(KeyKind::Ready);
-        /// A folder, relative to this file, that becomes the root of this program's file system. It
-        /// replaces the file system made of Debian packages. The folder contains an unpacked
-        /// container image, as "docker export" or "umoci unpack" writes it. The id of a run depends
-        /// on the content of this folder.
+        /// A folder, relative to this file, that becomes the root of this program's file system.
+        /// This folder replaces the file system made of Debian packages. The folder contains an
+        /// unpacked container image, as "docker export" or "umoci unpack" writes it. The id of a
+        /// run depends on the content of this folder.
         root: Option<RootPlan> => key(KeyKind::Folder);
         /// The program's working folder; default: "/" if root is set, else "/work".
         cwd: Option<String> => TEXT;

@@ -38,10 +38,10 @@ keys! {
         /// Whether the kernel engine captures packets. Without captures, the results have no packet
         /// delays, and no drops and marks of each flow. The key has no effect in the simulator.
         captures: bool = BOOL.default("true");
-        /// Length of the intervals over which tailback computes statistics. These are rate, window,
-        /// utilisation, marks and drops for each class, and the utilisation for each link. The
-        /// first interval begins at the end of the warm-up. The value is between 1ms and the
-        /// measured time. With "0s", tailback computes no such statistics.
+        /// Length of the intervals over which tailback computes statistics. The statistics are
+        /// rate, window, utilisation, marks and drops for each class, and the utilisation for each
+        /// link. The first interval begins at the end of the warm-up. The value is between 1ms and
+        /// the measured time. With "0s", tailback computes no such statistics.
         statistics: Time = ANY_TIME.default("0s");
     }
 }

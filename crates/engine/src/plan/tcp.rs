@@ -211,10 +211,10 @@ keys! {
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
         /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
-        /// fq qdisc paces groups of at least two segments. Linux does this if TCP combines segments
-        /// into larger packets (GSO). "gso": TCP paces groups of at least two segments, but only if
-        /// the congestion control requests pacing. Without path.offloads, each segment is a packet
-        /// of its own in every case.
+        /// fq qdisc paces groups of at least two segments. Linux paces such groups if TCP combines
+        /// segments into larger packets (GSO). "gso": TCP paces groups of at least two segments,
+        /// but only if the congestion control requests pacing. Without path.offloads, each segment
+        /// is a packet of its own in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest combines segments only with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
@@ -251,10 +251,10 @@ keys! {
             .kernel(Only(&["auto", "off"]), "Linux does not support SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
         /// "rfc3168": as in RFC 3168. "none": the receiver does not report CE, as if it did not
-        /// support ECN. "auto": as the congestion control requires. The receiver then uses Accurate
-        /// ECN for prague, an echo for each packet for DCTCP, and RFC 3168 for all other congestion
-        /// controls. If a congestion control needs Accurate ECN and the receiver does not support
-        /// it, the flow runs without ECN.
+        /// support ECN. "auto": as the congestion control requires. With "auto", the receiver uses
+        /// Accurate ECN for prague, an echo for each packet for DCTCP, and RFC 3168 for all other
+        /// congestion controls. If a congestion control needs Accurate ECN and the receiver does
+        /// not support it, the flow runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the TCP option of Accurate ECN, which has 4 to 12 bytes. "off":
         /// never. "minimum": after CE marks and three times per round trip. "full": on every ACK,
@@ -262,12 +262,13 @@ keys! {
         /// such ACKs get lost. The four values of this key correspond to the values 0 to 3 of
         /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
-        /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": it delays
-        /// ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which treats every such
-        /// segment as if marks were waiting to be reported. It acknowledges a segment at once if
-        /// two conditions hold: no other segment waits for an ACK, and the segment's timestamp, in
-        /// ms, is newer than that of the previous segment. This value needs timestamps and
-        /// accecn_option = "full" or "persist".
+        /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": the
+        /// receiver delays ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which
+        /// treats every such segment as if marks were waiting to be reported. With "l4s-5.15", the
+        /// receiver acknowledges a segment at once if two conditions hold: no other segment waits
+        /// for an ACK, and the segment's timestamp, in ms, is newer than that of the previous
+        /// segment. The value "l4s-5.15" requires timestamps and accecn_option = "full" or
+        /// "persist".
         accecn_receiver: AccEcnReceiver = AccEcnReceiver::KEY.default("linux").since("0.2")
             .kernel(Only(&["linux"]), "the guest's receivers are those of Linux");
         /// Whether the receiver reports correctly which segments and marks have arrived. A receiver

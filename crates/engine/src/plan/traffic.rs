@@ -51,15 +51,15 @@ keys! {
         /// With true, data travels in the reverse direction of the route, and ACKs travel in the
         /// forward direction.
         key reverse = BOOL.default("false");
-        /// Names of the sending host and the receiving host. Flows that name the same host share this
-        /// host. This affects queues that distinguish hosts. Default: flows with the same
-        /// round-trip time, route and stack are on the same two hosts.
+        /// Names of the sending host and the receiving host. Flows that name the same host share
+        /// this host. Shared hosts affect queues that distinguish hosts. Default: flows with the
+        /// same round-trip time, route and stack are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of the flow, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A name of your choice for a class of flows. The results then also describe the class as
-        /// a whole, measured at the first link of its flows' routes. This link must be the same for
-        /// all flows of the class. Default: no class.
+        /// A name of your choice for a class of flows. The results also describe the class as a
+        /// whole, measured at the first link of its flows' routes. All flows of a class must have
+        /// the same first link. Default: no class.
         class: Option<String> => key(KeyKind::Class);
         /// Keys of [tcp] with values for this flow only.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
@@ -108,8 +108,8 @@ keys! {
         /// With true, packets of the source travel in the reverse direction of the route.
         key reverse = BOOL.default("false");
         /// Names of the sending host and the receiving host. Flows and sources that name the same
-        /// host share this host. This affects queues that distinguish hosts. Default: sources with
-        /// the same round-trip time, route and packet size are on the same two hosts.
+        /// host share this host. Shared hosts affect queues that distinguish hosts. Default:
+        /// sources with the same round-trip time, route and packet size are on the same two hosts.
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of the source's packets.
         dscp: u8 = int(0, 63).default("0");

@@ -1,6 +1,6 @@
-//! This kind runs two endpoints of the QUIC interop runner. Their container images are used as root
-//! file systems. The server runs on the sender's host. The client runs on the receiver's host, and
-//! fetches files from the server over HTTP/0.9 or HTTP/3.
+//! This kind runs two endpoints of the QUIC interop runner. The container images of the endpoints
+//! are used as root file systems. The server runs on the sender's host. The client runs on the
+//! receiver's host, and fetches files from the server over HTTP/0.9 or HTTP/3.
 //!
 //! Server and client find the same environment as in the runner's containers:
 //!
@@ -13,12 +13,12 @@
 //! | logs | `/logs`, which is stored with the run; `SSLKEYLOGFILE`, `QLOGDIR` |
 //! | names | `server`, `server4`, `server6`, `server46`, the same four names for `client`, and `sim` |
 //!
-//! The images contain two scripts that work only in the runner's own network. First, `/setup.sh`
-//! sets routes through the runner's simulator and turns off the network card's checksums. In
-//! tailback, hosts already have their routes. So tailback replaces this script. The replacement
-//! only creates `/logs/qlog`. Second, clients run `/wait-for-it.sh sim:57832` to wait for the
-//! simulator. In tailback, `sim` is the client's own host, where a socket listens at this port. So
-//! `/wait-for-it.sh` returns at once.
+//! The container images of the QUIC interop runner contain two scripts that work only in the
+//! runner's own network. First, `/setup.sh` sets routes through the runner's simulator and turns
+//! off the network card's checksums. In tailback, hosts already have their routes. So tailback
+//! replaces `/setup.sh` with a script that only creates `/logs/qlog`. Second, clients run
+//! `/wait-for-it.sh sim:57832` to wait for the simulator. In tailback, `sim` is the client's own
+//! host, where a socket listens at this port. So `/wait-for-it.sh` returns at once.
 
 use super::{Build, IPV6, Made, client, result, server, words_of};
 use crate::plan::{InteropPlan, Ready, SidePlan};
@@ -45,7 +45,8 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "testcase",
             doc: "Name of the test case in the runner, for server and client (TESTCASE). Some test \
-                cases of the runner also check a packet trace; tailback does not check it.",
+                cases of the runner also check a packet trace; tailback does not check packet \
+                traces.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

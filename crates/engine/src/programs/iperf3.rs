@@ -1,5 +1,5 @@
-//! iperf3 sends from the sender's host to the receiver's host. It uses the kernel's TCP, or UDP at
-//! a fixed rate.
+//! iperf3 sends from the sender's host to the receiver's host. iperf3 uses the kernel's TCP, or UDP
+//! at a fixed rate.
 
 use super::{Build, IPV6, Made, address, client, result, server, words_of};
 use crate::plan::Ready;
@@ -15,7 +15,7 @@ const REPORT: &str = "iperf3.json";
 pub const ENTRY: Entry<Build> = Entry {
     name: "iperf3",
     doc: "iperf3 sends data over TCP or UDP. For TCP, the key `cc` sets the congestion control. \
-        UDP has a fixed rate.",
+        Over UDP, iperf3 sends at a fixed rate.",
     follows: "iperf3",
     options: &[
         Opt {

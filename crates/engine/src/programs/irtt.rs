@@ -14,7 +14,7 @@ const REPORT: &str = "irtt.json";
 pub const ENTRY: Entry<Build> = Entry {
     name: "irtt",
     doc: "irtt sends UDP packets at equal intervals, as in a call, and measures the delays of the \
-          replies. Both ends share one clock, so one-way delays are exact.",
+          replies. The client and the server of irtt share one clock, so one-way delays are exact.",
     follows: "irtt",
     options: &[
         Opt {

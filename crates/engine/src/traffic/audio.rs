@@ -3,7 +3,7 @@
 //!
 //! The defaults are those of the C4 test suite (draft-huitema-ccwg-c4-test): 80 bytes are sent
 //! every 20 ms, which is 32 kbit/s. RTP, UDP, IP and Ethernet headers add 54 bytes to each frame.
-//! Lost frames are not sent again. During silence, the source continues to send frames of this
+//! Lost frames are not sent again. During silence, the source continues to send frames of the same
 //! size.
 
 use tailback_record::FrameRules;

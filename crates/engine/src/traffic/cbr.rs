@@ -1,4 +1,5 @@
-//! The source sends datagrams of equal size at equal intervals. It does not respond to congestion.
+//! The source sends datagrams of equal size at equal intervals. The source does not respond to
+//! congestion.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

@@ -1,10 +1,10 @@
-//! On-off: while the source is on, it sends at a constant bit rate. While it is off, it sends
-//! nothing.
+//! On-off: while the source is on, it sends at a constant bit rate. While the source is off, it
+//! sends nothing.
 //!
 //! The on and off periods have constant lengths, or exponentially distributed lengths with the
 //! given mean. Each on period begins with a packet. A packet that would be due at the end of the
-//! period or later is not sent. The next on period does not wait for this packet, but begins with a
-//! new packet.
+//! period or later is not sent. The next on period begins with a new packet instead of the unsent
+//! packet.
 
 use super::datagram::{self, Datagrams};
 use super::{Build, Source, Step, Transport};

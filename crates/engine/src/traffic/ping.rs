@@ -1,10 +1,10 @@
 //! Ping: the source sends requests of one size at equal intervals, and the receiver echoes each
 //! request at once.
 //!
-//! An echo has the size of its request. Echoes return over the links in the key `back`. By
-//! default, these are the links of the route in reverse order (`NAME.back` for each link NAME). The
-//! source records the one-way delays of each request and of its echo. Their sum is the round-trip
-//! time.
+//! An echo has the size of its request. Echoes return over the links in the key `back`. The default
+//! of `back` is the links of the route in reverse order (`NAME.back` for each link NAME). The
+//! source records the one-way delays of each request and of its echo. The sum of these two delays
+//! is the round-trip time.
 
 use super::datagram::{self, Datagrams, Role};
 use super::{Build, Source, Step, Transport};

@@ -1,21 +1,22 @@
-//! This source measures responsiveness under working conditions. It loads a path with bulk
-//! connections and sends probes over it. The result is a number of round trips per minute (RPM).
+//! This source measures responsiveness under working conditions. The source loads a path with bulk
+//! connections and sends probes over this path. The result is a number of round trips per minute
+//! (RPM).
 //!
 //! The source follows draft-ietf-ippm-responsiveness-09, but it tests only one direction:
 //!
-//! * It starts with as many bulk connections as the option `connections` says. After each interval
-//!   it adds one bulk connection, until the goodput is stable or the number of bulk connections
-//!   reaches `most_connections`.
-//! * It sends a pair of probes every 10 ms. The foreign probe opens its own connection and fetches
-//!   5000 bytes. The self probe fetches 1000 bytes on a randomly chosen bulk connection. The source
-//!   sends fewer pairs if probes would otherwise take more than 5 % of the last interval's goodput.
-//!   In the first interval, it sends a pair every 100 ms.
+//! * The source starts with as many bulk connections as the option `connections` says. After each
+//!   interval, the source adds one bulk connection, until the goodput is stable or the number of
+//!   bulk connections reaches `most_connections`.
+//! * The source sends a pair of probes every 10 ms. The foreign probe opens its own connection and
+//!   fetches 5000 bytes. The self probe fetches 1000 bytes on a randomly chosen bulk connection.
+//!   The source sends fewer pairs if probes would otherwise take more than 5 % of the last
+//!   interval's goodput. In the first interval, the source sends a pair every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
 //!   if its last 4 averages hardly differ. The standard deviation of the 4 averages must be below 5
 //!   % of the current average. The test ends when goodput and responsiveness are both stable.
 //! * The slowest 5 % of the foreign probes and the slowest 5 % of the self probes in the last 4
 //!   intervals are ignored. For each kind of probe, the mean time of an exchange is computed, and
-//!   60 s are divided by this time. RPM is the mean of these two values.
+//!   60 s are divided by this time. RPM is the mean of the two results for foreign and self probes.
 //!
 //! The result also has a confidence: "low" if the test had fewer than 4 intervals, "high" if
 //! goodput and responsiveness became stable, and "medium" in all other cases.
@@ -24,7 +25,7 @@
 //! handshake and the fetch. Foreign probes are ordered by the total time of both exchanges, and the
 //! slowest 5 % of them are ignored. The server sends the response to a self probe before unsent
 //! bulk data. (The draft allows 5 ms of unsent bulk data before the response.) If the request of a
-//! self probe is lost, it is sent again after 1 s. If the chosen connection already has an
+//! self probe is lost, the request is sent again after 1 s. If the chosen connection already has an
 //! unanswered probe, the self probe is skipped. To test both directions, use two sources of this
 //! kind.
 

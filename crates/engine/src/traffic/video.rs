@@ -2,17 +2,17 @@
 //! datagrams, which are sent as soon as the frame has been captured.
 //!
 //! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
-//! 5, in its steady state. Each value is its mean multiplied by 1 + x. Here x has a Laplace
-//! distribution of scale 0.15. Values of x below -0.9 become -0.9, and values above 0.9 become 0.9.
-//! The mean size in bytes is bitrate / 8 / frame rate. Key frames are added as in the C4 test suite
-//! (draft-huitema-ccwg-c4-test). By default, every 30th frame is a key frame. A key frame is ten
-//! times as large as other frames.
+//! 5, in its steady state. Each size and each time is its mean multiplied by 1 + x, where x has a
+//! Laplace distribution of scale 0.15. Values of x below -0.9 become -0.9, and values above 0.9
+//! become 0.9. The mean size in bytes is bitrate / 8 / frame rate. Key frames are added as in the
+//! C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th frame is a key frame. A key
+//! frame is ten times as large as other frames.
 //!
 //! If `min_bitrate` is set, the bitrate adapts to the path. The bitrate begins at `min_bitrate` and
 //! stays between `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the
-//! source. The report has the share of lost datagrams and the queue delay. The queue delay is the
-//! smallest one-way delay in these 200 ms, minus the smallest one-way delay in the run. Depending
-//! on the report, the source then sets the bitrate:
+//! source. Each report has the share of lost datagrams and the queue delay. The queue delay is the
+//! smallest one-way delay in the last 200 ms, minus the smallest one-way delay in the run.
+//! Depending on the report, the source then sets the bitrate:
 //!
 //! * If more than 10 % of the datagrams are lost or the queue delay exceeds 50 ms, the new bitrate
 //!   is 0.85 times the rate at which datagrams have arrived.
@@ -63,9 +63,9 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "bitrate",
-            doc: "Mean bitrate of the video, without headers. If min_bitrate is set, this is the \
-                largest bitrate. Default: 1Mbit. If sizes is set, the default is the bitrate of \
-                the frames in sizes.",
+            doc: "Mean bitrate of the video, without headers. If min_bitrate is set, `bitrate` is \
+                the largest bitrate. Default: 1Mbit. If sizes is set, the default is the bitrate \
+                of the frames in sizes.",
             kind: Kind::Rate,
             default: None,
             tc: None,
@@ -125,8 +125,8 @@ pub const ENTRY: Entry<Build> = Entry {
         DEADLINE,
         Opt {
             name: "packet_size",
-            doc: "Length, in bytes, of the Ethernet frame that carries the longest datagram. It \
-                includes 54 bytes of headers.",
+            doc: "Length, in bytes, of the Ethernet frame that carries the longest datagram. This \
+                length includes 54 bytes of headers.",
             kind: Kind::Int {
                 min: 154,
                 max: 9014,

@@ -34,22 +34,22 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "reuse",
             doc: "Whether a connection serves further requests after its first request. If all \
-                connections are in use, a request opens a new connection. The connection that \
-                becomes free first then serves the request. Default: false.",
+                connections are in use, a request opens a new connection. The first connection \
+                that becomes free, new or old, then serves the request. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
         },
         Opt {
             name: "idle",
-            doc: "With `reuse`: when a response is complete, the client closes connections that have been unused for this long. With 0s, it also closes connections whose handshake completes after this response and before the next request. Default: 90s.",
+            doc: "With `reuse`: when a response is complete, the client closes connections that have been unused for this long. With 0s, the client also closes connections whose handshake completes after this response and before the next request. Default: 90s.",
             kind: Kind::Time { min: Time(0) },
             default: None,
             tc: None,
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers that leave closing to a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
+            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,

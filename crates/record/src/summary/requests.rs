@@ -25,7 +25,7 @@ fields! {
         started: u64 = measured("", Count).called("requests");
         /// Number of requests made after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();
-        /// Number of requests that were rejected because of the limit on simultaneous connections.
+        /// Number of requests that were refused because of the limit on simultaneous connections.
         refused: u64 = measured("", Count).called("requests_refused").less().added();
         /// The completed requests by size.
         bins: Vec<CompletionBin> = about();

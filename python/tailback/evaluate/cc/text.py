@@ -18,7 +18,8 @@ CRITERIA = (
     _section(
         "5.3.2",
         "Incremental deployment",
-        "Write how the algorithm can be deployed in part of the Internet, and what happens then.",
+        "Write how the algorithm can be deployed in only a part of the Internet, and what happens "
+        "during such a deployment.",
     ),
     _section(
         "7.2",

@@ -4,44 +4,46 @@
 //! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
 //! than the share `loss_threshold` of its data in flight, BBR sets `inflight_hi` to the amount of
 //! data that was in flight. The bound grows again while later probes succeed. A probe starts two to
-//! three seconds after the previous probe. A probe starts earlier if a Reno flow with the same
-//! window would have its next loss earlier.
+//! three seconds after the previous probe. A probe starts sooner if a Reno flow with the same
+//! window would lose its next packet sooner.
 //!
-//! Marks reduce `inflight_lo`. Marks can also end a probe. This response is intended for networks
-//! whose queues mark at a shallow threshold and whose receivers echo every mark, as for DCTCP. The
-//! option `ecn_response` switches the response on. The option is off by default, as in the v3
-//! branch.
+//! Marks reduce `inflight_lo`. Marks can also end a probe. The response to marks is intended for
+//! networks like those of DCTCP: queues mark at a shallow threshold, and receivers echo every mark.
+//! The option `ecn_response` switches this response on. `ecn_response` is off by default, as in
+//! Google's v3 branch.
 //!
-//! Deviations from the v3 branch: the deviations of `bbr` for bursts, clocks and single small
-//! segments apply here too. The branch has a fast path for application-limited flows, which only
-//! saves CPU time. tailback does not have this path. Protective Load Balancing (PLB) and
-//! `fast_ack_mode` are not implemented.
+//! Deviations from the v3 branch: `bbr3` deviates like `bbr` in bursts, in clocks, and in the RTT
+//! of a single small segment. Google's v3 branch has a fast path for application-limited flows,
+//! which only saves CPU time. tailback does not have this fast path. Protective Load Balancing
+//! (PLB) and `fast_ack_mode` are not implemented.
 //!
-//! Where the branch and the draft differ, tailback follows the branch by default:
+//! Where Google's v3 branch and the draft differ, tailback follows the v3 branch by default:
 //!
-//! - DRAIN has a gain of 0.34, and no limit on its number of round trips. PROBE_DOWN has a gain of
-//!   0.91.
+//! - The pacing gain is 0.34 in DRAIN and 0.91 in PROBE_DOWN. DRAIN may last for any number of
+//!   round trips.
 //! - STARTUP ends after six ACKs with losses.
 //! - The extra window that BBR adds for ACK aggregation has an upper limit.
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
 //! - BBR responds to marks if `ecn_response` is on.
 //!
-//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all of these points. With this
-//! option, BBR uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15 (`headroom`).
-//! The branch rounds these values to multiples of 1/256. Gains are still multiples of 1/256, so a
-//! gain of 0.90 becomes 230/256. Other deviations from the draft are:
+//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all points of this list. With
+//! this option, BBR uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15
+//! (`headroom`). Google's v3 branch rounds these three values to multiples of 1/256. Gains are
+//! still multiples of 1/256, so a gain of 0.90 becomes 230/256. Other deviations from the draft
+//! are:
 //!
 //! - BBR saves its state once per recovery, and restores this state if the recovery was spurious
 //!   (section 5.5.11.1). The draft's pseudo-code saves the state at the first loss of each round
-//!   trip. With this pseudo-code, the second lost segment after PROBE_UP would overwrite the saved
-//!   state, because PROBE_DOWN resets the signs of congestion.
+//!   trip. With the draft's pseudo-code, the second lost segment after PROBE_UP would overwrite the
+//!   saved state, because PROBE_DOWN resets the signs of congestion.
 //! - After an idle time, both the measuring interval and the count of `extra_acked` restart. The
-//!   pseudo-code restarts only the interval.
+//!   draft's pseudo-code restarts only the measuring interval of `extra_acked`.
 //! - BBR counts ranges of lost segments at the time when loss detection finds them. Adjacent lost
 //!   segments form one range.
-//! - The smallest RTT expires as in the branch. Also as in the branch, `TargetInflight()` includes
-//!   the quantization budget. PROBE_CRUISE lowers `inflight_lo` to `inflight_hi`. This does not
-//!   change the window, because both values bound the window.
+//! - As in Google's v3 branch, the smallest RTT expires after `min_rtt_window`. Also as in this
+//!   branch, `TargetInflight()` includes the quantization budget. PROBE_CRUISE lowers `inflight_lo`
+//!   to `inflight_hi`. Lowering `inflight_lo` does not change the window, because `inflight_hi`
+//!   bounds the window too.
 //! - Where the text and the pseudo-code of the draft disagree, tailback follows the pseudo-code. So
 //!   `inflight_hi` does not bound the window in DRAIN (table of section 5.6.1). An
 //!   application-limited probe does not change `inflight_hi` (appendix A.6). Losses that end
@@ -148,7 +150,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses, within one round trip of recovery, that end STARTUP. If draft is set, this option is the number of separate ranges of lost segments instead. 0: losses never end STARTUP.",
+            "Number of ACKs with losses, within one round trip of recovery, that end STARTUP. If draft is set, separate ranges of lost segments are counted instead of ACKs. 0: losses never end STARTUP.",
             (0, 15),
             "6",
         ),

@@ -36,8 +36,8 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes. If BBR aims to have fewer segments in \
-        flight than this number, that number of segments is the limit instead.",
+    "Largest number of round trips between two probes. The limit is lower if BBR aims to have \
+        fewer segments in flight than this number: one round trip for each of these segments.",
     (1, 250),
     "63",
 );

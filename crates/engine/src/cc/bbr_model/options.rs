@@ -65,7 +65,7 @@ pub(in crate::cc) const fn switch(
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
     doc: "Burst size, in segments. The window allows extra segments for bursts of this size. auto: \
-        the number of segments that leave in 1 ms, as in Linux.",
+        the number of segments that the pacing rate sends in 1 ms, as in Linux.",
     kind: Kind::WordOrInt {
         words: &["auto"],
         min: 1,

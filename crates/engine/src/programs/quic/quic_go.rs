@@ -1,5 +1,5 @@
-//! quic-go is a QUIC stack in Go. It always paces packets. It has no setting for the congestion
-//! control.
+//! quic-go is a QUIC stack in Go. quic-go always paces packets, and has no setting for the
+//! congestion control.
 
 use super::*;
 use crate::programs::Build;

@@ -1,5 +1,5 @@
-//! quiche is a QUIC stack in Rust. It does not support ECN, GSO (several datagrams in one call to
-//! the kernel) or multithreading. It paces packets only with BBR.
+//! quiche is a QUIC stack in Rust. quiche does not support ECN, GSO (several datagrams in one call
+//! to the kernel) or multithreading. quiche paces packets only with BBR.
 
 use super::*;
 use crate::programs::Build;

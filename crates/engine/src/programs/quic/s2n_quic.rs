@@ -1,5 +1,5 @@
-//! s2n-quic is a QUIC stack in Rust. It always paces packets. It has no setting for ECN, and does
-//! not write a qlog file.
+//! s2n-quic is a QUIC stack in Rust. s2n-quic always paces packets. It has no setting for ECN, and
+//! does not write a qlog file.
 
 use super::*;
 use crate::programs::Build;
