@@ -55,15 +55,15 @@ keys! {
         duration: Time = POSITIVE_TIME.required();
         /// Measurements begin at this time.
         warmup: Time = ANY_TIME.default("0s");
-        /// Seed of every random stream. A sweep with several seeds uses this number and the numbers
-        /// that follow it.
+        /// Seed of every random stream. A sweep with several seeds uses this seed and the next
+        /// larger numbers.
         key seed = int(0, i64::MAX).default("1");
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
-        /// kernel that you have built for this engine (`tailback kernel list`). Name the guest
-        /// kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If several
-        /// guest kernels match, tailback prefers the guest kernel in use (`tailback kernel info`),
-        /// and otherwise the guest kernel that was built last. The default is the guest kernel in
-        /// use.
+        /// kernel that you have built for the kernel engine (`tailback kernel list`). Name the
+        /// guest kernel by its release ("6.1", "6.1.176") or by the beginning of its hash. If
+        /// several guest kernels match, tailback prefers the guest kernel in use
+        /// (`tailback kernel info`), and otherwise the guest kernel that was built last. The
+        /// default is the guest kernel in use.
         kernel: Option<String> => TEXT;
         /// The start of each flow is delayed by a random time. The random times are uniformly
         /// distributed from 0 to this value. The default is `path.rtt`.
@@ -81,9 +81,9 @@ keys! {
         hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
         /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
-        /// time that is drawn from the seed. If all hosts had the same time, timeouts of equal
-        /// flows would occur at the same instant. Only the simulator supports this key. On the
-        /// kernel engine, all hosts share the ticks of one kernel.
+        /// running time, which depends on the seed. If all hosts had the same running time,
+        /// timeouts of equal flows would occur at the same instant. Only the simulator supports
+        /// this key. On the kernel engine, all hosts share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if the scenario has only one link. Its name is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));

@@ -74,9 +74,9 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
-algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then bases
-the verdicts on the program's packets and qlog. A case is "not observable" if neither the packets
-nor the qlog show whether the program passes.
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then bases the
+verdicts on the program's packets and qlog. The verdict on a test case is "not observable" if
+neither the packets nor the qlog show whether the program passes.
 
 | case | question | measured value | data used for a program | scenario |
 |---|---|---|---|---|

@@ -97,16 +97,16 @@ HOSTS = """\
 ### Kinds of hosts
 
 The key `hosts` selects one of these kinds. A wait begins with the first packet that a host holds.
-The sender's and the receiver's host draw their waits independently. Flows and sources share a host
-if they use the same pair of hosts. Flows and sources with the same names in the key `hosts` share
-their hosts. Flows and sources without names share their hosts if they have the same round-trip
-time, the same route, and the same settings of the host's TCP. Packets wait only before they leave a
-host. Links and routers do not hold packets.
+The waits of the sender's host and of the receiver's host are independent random times. Flows and
+sources share a host if they use the same pair of hosts. Flows and sources with the same names in
+the key `hosts` share their hosts. Flows and sources without names share their hosts if they have
+the same round-trip time, the same route, and the same settings of the host's TCP. Packets wait only
+before they leave a host. Links and routers do not hold packets.
 
-A host of the kind `vm-shared` pauses. Pauses begin at random times, whether or not packets are
-there. The packets that would leave during a pause leave together at its end, in order within each
-flow. The two hosts of a pair pause independently of each other. With `host_jitter`, each flow still
-has a jitter of its own, but all flows of an entry pause together.
+A host of the kind `vm-shared` pauses. Pauses begin at random times, even if the host has no
+packets. Packets that would leave during a pause leave together at the end of the pause, in order
+within each flow. The two hosts of a pair pause independently of each other. With `host_jitter`,
+each flow still has a jitter of its own, but all flows of an entry pause together.
 """
 
 

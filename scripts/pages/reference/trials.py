@@ -77,7 +77,7 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"and compares the results. Each row of the table is a group of scenarios. Each group "
             f"has scenarios with `{name}`, but the numbers count all scenarios of the group, "
             f"including those without `{name}`. The column *scenarios* shows how many scenarios "
-            "the group has. Each further column is for one quantity. The column counts the "
+            "a group has. Each further column is for one quantity. The column counts the "
             "scenarios in which the values of this quantity on the two engines differ by at most "
             "a limit.\n"
         )
@@ -89,8 +89,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "[The simulator against Linux](../../evidence/validation.md) compares the two engines. "
-            f"This comparison does not include `{name}`.\n"
+            "[The simulator against Linux](../../evidence/validation.md), the comparison of the "
+            f"two engines, does not include `{name}`.\n"
         )
 
 

@@ -19,14 +19,15 @@
 //! Known deviations: Linux distinguishes flows and hosts by the hash of the sending socket. For a
 //! packet without such a hash, Linux hashes the addresses with a random key. In tailback, the hash
 //! depends on the numbers of the flow and of its hosts, and on the seed of the run. If Cake is full
-//! and several queues are equally long, tailback drops from the first of these queues. Linux drops
-//! from the queue that is on top of its heap. If a host has more than 16 bulk queues, tailback
-//! gives each of these queues the bytes of several DRR rounds at once. This deviation saves
-//! computation (see cake/flows.rs). If Cake splits a packet and is then full, tailback drops
-//! packets after it enqueues each segment. Linux drops packets only after it has enqueued the last
-//! segment. For the memory limit, a segment of a split packet counts like a segment that was sent
-//! singly. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If
-//! the link's rate follows a trace, Cake shapes to the mean rate of the trace.
+//! and several queues are equally long, tailback drops packets from the first of these queues.
+//! Linux drops packets from the queue that is on top of its heap. If a host has more than 16 bulk
+//! queues, tailback gives each of these queues the bytes of several DRR rounds at once. This
+//! deviation saves computation (see cake/flows.rs). If Cake splits a packet and is then full,
+//! tailback drops packets after it enqueues each segment. Linux drops packets only after it has
+//! enqueued the last segment. For the memory limit, a segment of a split packet counts like a
+//! segment that was sent singly. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark`
+//! are not implemented. If the link's rate follows a trace, Cake shapes to the mean rate of the
+//! trace.
 
 use tailback_record::Cause;
 
@@ -107,7 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "How fast the probability of sce = \"single\" rises when the sojourn time is above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the authors' text, the probability reaches 1 at 1.5 times the target. Default: halved.",
+            doc: "How fast the probability of sce = \"single\" rises when the sojourn time is above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the text of SCE's authors, the probability reaches 1 at 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
@@ -145,7 +146,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mpu",
-            doc: "Smallest packet size, in bytes, that the shaper assumes. Smaller packets count as this size.",
+            doc: "Smallest packet size, in bytes, that the shaper assumes. Smaller packets count as packets of this size.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,

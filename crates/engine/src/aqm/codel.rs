@@ -2,9 +2,9 @@
 //!
 //! tailback's CoDel follows sch_codel and codel_impl.h of Linux 7.3, even where Linux differs from
 //! RFC 8289. CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
-//! 1/sqrt(count) by a 16-bit fraction. Each drop or mark improves the fraction by one Newton step.
-//! A dequeue marks at most one packet, and returns this packet. A dequeue drops at most 256
-//! packets. If more drops are due, the dequeue skips the remaining drops. As in RFC 8289, CoDel
+//! 1/sqrt(count) by a 16-bit fraction. At each drop or mark, one Newton step improves this
+//! fraction. A dequeue marks at most one packet, and returns this packet. A dequeue drops at most
+//! 256 packets. If more drops are due, the dequeue skips the remaining drops. As in RFC 8289, CoDel
 //! acts only while more than one MTU stays queued. If a dropping phase begins within 16 intervals
 //! of the previous phase, its count starts from the previous phase's number of drops and marks. The
 //! count starts from 1 if the previous phase is older, or had at most one drop or mark.

@@ -5,11 +5,11 @@
 //! integer arithmetic. A PI controller updates the probability p every `tupdate`. The controller's
 //! input is the sojourn time of the packet at the head of L or at the head of C, whichever is
 //! larger. A classic packet is dropped with probability p squared, or marked if it is ECN-capable.
-//! The packet is dropped or marked if two random numbers are both below p. Scalable packets are
-//! marked with the probability k p, where k is `coupling_factor`. A scalable packet is always
-//! marked if its sojourn time exceeds the step threshold. While the backlog is below two frames,
-//! packets are neither marked nor dropped. As in the kernel, p is computed modulo 2^32. So p wraps
-//! around if it changes by more than 1.
+//! To get this probability, DualPI2 drops or marks a classic packet if two random numbers are both
+//! below p. Scalable packets are marked with the probability k p, where k is `coupling_factor`. A
+//! scalable packet is always marked if its sojourn time exceeds the step threshold. While the
+//! backlog is below two frames, packets are neither marked nor dropped. As in the kernel, p is
+//! computed modulo 2^32. So p wraps around if it changes by more than 1.
 //!
 //! `version` selects an earlier version, and sets the options that differ in this version
 //! (dualpi2/presets.rs lists the sources):
@@ -40,10 +40,10 @@
 //!
 //! Known deviations: tailback's counters of step marks and coupled marks do not count packets that
 //! arrived with CE. The kernel's counters include packets that arrived with CE. tc filters are not
-//! implemented, so L contains only ECN-capable packets. The first update of p comes one `tupdate`
-//! after the start. The scheduler is reset only when drops empty both queues. Linux behaves in the
-//! same way if DualPI2 is a child of htb, because htb never calls the dequeue function of an empty
-//! queue.
+//! implemented, so L contains only ECN-capable packets. The first update of p occurs one `tupdate`
+//! after the start of the run. The scheduler is reset only when drops empty both queues. Linux
+//! behaves in the same way if DualPI2 is a child of htb, because htb never calls the dequeue
+//! function of an empty queue.
 
 use std::cell::Cell;
 

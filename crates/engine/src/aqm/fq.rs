@@ -12,14 +12,14 @@
 //! least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival.
 //! Packets that have waited longer than `ce_threshold` are marked when they leave.
 //!
-//! While no flow has packets in its own queue, up to eight packets can wait in a common FIFO
+//! While all queues of single flows are empty, up to eight packets can wait in a common FIFO
 //! (`fast_path`, in Linux since 6.7). Packets in the common FIFO leave before all other packets,
 //! and are never marked.
 //!
 //! Known deviations: pacing (`maxrate`), priorities and the senders' time stamps are not
-//! implemented. These features have no effect on forwarded packets that all have the same priority. Flows
-//! are hashed as in fair/mod.rs, but into as many buckets as `orphan_mask` allows. `refill_delay`
-//! is rounded up to jiffies of 1 ms, as in Linux with HZ = 1000.
+//! implemented. These features have no effect on forwarded packets that all have the same priority.
+//! The hash of a flow is computed as in fair/mod.rs, but with as many buckets as `orphan_mask`
+//! allows. `refill_delay` is rounded up to jiffies of 1 ms, as in Linux with HZ = 1000.
 
 use tailback_record::Cause;
 
@@ -117,7 +117,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fast_path",
-            doc: "Whether up to eight packets wait in a common FIFO, and are never marked, while no flow has packets in its own queue. Linux has had this FIFO since 6.7.",
+            doc: "Whether up to eight packets may wait in a common FIFO while all queues of single flows are empty. Packets in this FIFO are never marked. Linux has had this FIFO since 6.7.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -46,7 +46,7 @@ pub const ENTRY: Entry<Build> = Entry {
         pie::TARGET,
         Opt {
             name: "tupdate",
-            doc: "Time between two updates of the probabilities. Linux counts this time in jiffies.",
+            doc: "Time between two updates of the probabilities. Linux counts the time between two updates in jiffies.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },

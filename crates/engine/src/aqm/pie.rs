@@ -17,14 +17,14 @@
 //! - The probability is not limited to 1. While the delay stays high, the probability can rise
 //!   above 1 (windup).
 //!
-//! `version = "linux-3.14"` is PIE as in Linux before 2019. The target is 20 ms, tupdate is 30 ms
-//! and the burst allowance is 100 ms. This version computes the delay from the estimated departure
-//! rate. The version decides about each packet independently (Bernoulli trials). This version
-//! divides its gains by 8 while the probability is below 1 %, and by 2 while the probability is
-//! below 10 %. The probability has 32 bits, and decays by 2 % in an update instead of 1/64. As in
-//! Linux before 2019, the arithmetic of this version overflows. As a result, the first decay
-//! reduces any probability above 1.02 % to less than 1.02 %. Because of overflow, a change of the
-//! probability by more than one half has the wrong sign.
+//! `version = "linux-3.14"` is PIE as in Linux before 2019. In this version, the target is 20 ms,
+//! tupdate is 30 ms and the burst allowance is 100 ms. This version computes the queue delay from
+//! the estimated departure rate. The version decides about each packet independently (Bernoulli
+//! trials). This version divides its gains by 8 while the probability is below 1 %, and by 2 while
+//! the probability is below 10 %. The probability has 32 bits, and decays by 2 % in an update
+//! instead of 1/64. As in Linux before 2019, the arithmetic of this version overflows. As a result,
+//! the first decay reduces any probability above 1.02 % to less than 1.02 %. Because of overflow, a
+//! change of the probability by more than one half has the wrong sign.
 //!
 //! As in Linux, the timer counts jiffies, and the time between two updates is one jiffy longer than
 //! `tupdate`. By default, there is an update every 16 ms. Linux makes the first update 0.5 s after
@@ -80,7 +80,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tupdate",
-            doc: "Time between two updates of the probability. Default: 15ms, or 30ms in version linux-3.14. Linux counts this time in jiffies.",
+            doc: "Time between two updates of the probability. Default: 15ms, or 30ms in version linux-3.14. Linux counts the time between two updates in jiffies.",
             kind: Kind::Time {
                 min: Time::from_ms(1),
             },

@@ -1,12 +1,12 @@
 //! RED: random early detection (Floyd and Jacobson 1993).
 //!
 //! tailback's RED follows sch_red and red.h of Linux 7.3. Every arriving packet updates the average
-//! queue length with the backlog at its arrival. If the average is at least `min`, packets are
-//! marked or dropped at random. If the average is at least `max`, every packet is marked or
-//! dropped. In the following, pb is the probability on RED's curve at the current average. While
-//! the average is constant, the distance between two marks or drops is random. The distance is
-//! uniformly distributed over 1..1/pb packets. So a share of `2 pb/(1 + pb)` of the packets is
-//! marked or dropped. RED draws one random number for each mark or drop.
+//! queue length: the backlog at its arrival is the new sample. If the average is at least `min`,
+//! packets are marked or dropped at random. If the average is at least `max`, every packet is
+//! marked or dropped. In the following, pb is the probability on RED's curve at the current
+//! average. While the average is constant, the distance between two marks or drops is random. This
+//! distance is uniformly distributed from 1 to 1/pb packets. So a share of `2 pb/(1 + pb)` of the
+//! packets is marked or dropped. RED draws one random number for each mark or drop.
 //!
 //! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
 //! amount that depends on the length of the idle period. But below a shaper (htb or tbf), RED never
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below. The probability stays between 1 and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. In this case, the kernel engine prints a warning.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below this range. The probability stays between 1 % and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. In this case, the kernel engine prints a warning.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

@@ -48,7 +48,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "at",
-            doc: "When a packet is compared with the threshold. Default: \"enqueue\" if the threshold is a length. If the threshold is a time, only \"dequeue\" is possible.",
+            doc: "When a packet is compared with the threshold. \"enqueue\" is the default if the threshold is a length. If the threshold is a time, only \"dequeue\" is possible.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,

@@ -3,8 +3,8 @@
 //! modifications (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the
 //! Internet" (2014). In these comments, "the paper" means this publication by Kühlewind et al.
 //!
-//! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo it
-//! reduces the window by the fraction alpha/2, at most once per round trip.
+//! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo, the
+//! sender reduces the window by the fraction alpha/2, at most once per round trip.
 //!
 //! Deviations from RFC 8257 that Linux has too:
 //! - alpha is a 10-bit fixed-point number, whereas section 3.3 step 6 of RFC 8257 uses real
@@ -83,7 +83,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "What happens to alpha if alpha * g rounds to 0 in alpha_bits. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. The default depends on version.",
+            doc: "What happens to alpha if alpha * g rounds to 0. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. The default depends on version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,
@@ -122,7 +122,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ssthresh",
-            doc: "ssthresh after marks have reduced the window: the window, or one segment less. With tcp.growth = \"acks\", slow start includes ssthresh, so \"cwnd-1\" avoids an extra segment. reduction = \"prr\" requires \"cwnd\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
+            doc: "ssthresh after marks have reduced the window: the window, or one segment less. With tcp.growth = \"acks\", slow start continues while the window equals ssthresh, so \"cwnd-1\" avoids an extra segment. reduction = \"prr\" requires \"cwnd\"; default: \"cwnd\", or \"cwnd-1\" in the paper.",
             kind: Kind::Word(&["cwnd", "cwnd-1"]),
             default: None,
             tc: None,

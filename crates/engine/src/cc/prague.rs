@@ -1,6 +1,6 @@
 //! TCP Prague (draft-briscoe-iccrg-prague-congestion-control), as in the module
-//! `net/ipv4/tcp_prague.c` of the L4S team's Linux. Version 0.6 is part of the team's Linux 5.10 of
-//! 2020 and 2021. Version 0.7 is part of the team's Linux 5.15 of 2024
+//! `net/ipv4/tcp_prague.c` of the L4S team's Linux. Version 0.6 is part of the L4S team's Linux
+//! 5.10 of 2020 and 2021. Version 0.7 is part of the L4S team's Linux 5.15 of 2024
 //! (github.com/L4STeam/tcp-prague, commit 90aea47f).
 //!
 //! Prague adapts DCTCP to the Internet. Prague uses Accurate ECN, ECT(1) and pacing. Prague does
@@ -22,14 +22,15 @@
 //! mark halves the window. But in slow start, the first mark does not halve the window if its ACK
 //! also covers an unmarked segment. RTT scaling begins 4 round trips after slow start, whereas
 //! version 0.6 waits for 500 round trips. Once RTT scaling has begun, at least one target RTT (25
-//! ms) passes between two reductions. Segments leave one at a time, not in pairs. The window grows
-//! whenever the application does not limit the flow. The window grows even if the flow does not use
-//! it fully. If the window has at most four packets of 1500 bytes, increase and reductions apply to
-//! a rate and not to the window. The rate grows by one packet per virtual RTT, which is the larger
-//! of the target RTT and the smoothed RTT. The window is the rate multiplied by the slow RTT, which
-//! is an average over 128 round trips. In the first half of a virtual RTT, the pacing rate is 3 %
-//! higher, and in the second half 3 % lower. Because the pacing rate swings, a queue with a step
-//! threshold marks some packets of each flow. Marks do not reduce the rate below 100 kbit/s.
+//! ms) passes between two reductions. Version 0.7 sends segments one at a time, not in pairs. The
+//! window grows whenever the application does not limit the flow. The window grows even if the flow
+//! does not use it fully. If the window has at most four packets of 1500 bytes, increase and
+//! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
+//! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
+//! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
+//! pacing rate is 3 % higher, and in the second half 3 % lower. Because the pacing rate swings, a
+//! queue with a step threshold marks some packets of each flow. Marks do not reduce the rate below
+//! 100 kbit/s.
 //!
 //! Other commits of the module also have the version number 0.7. In some commits of version 0.7,
 //! the rate replaces the window when RTT scaling begins, even if the window is large. With

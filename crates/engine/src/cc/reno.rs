@@ -3,8 +3,9 @@
 //! Deviations from the RFCs, as in Linux: the window is in segments, and a reduction multiplies
 //! cwnd instead of FlightSize. Every acknowledged segment contributes to the growth of the window.
 //! In slow start, RFC 3465 limits the growth per ACK to L segments, whereas Linux has no such
-//! limit. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback they are
-//! options. Values other than one half are rounded down to millionths.
+//! limit. In Linux, the factors `beta` and `beta_ecn` are both one half. In tailback, `beta` and
+//! `beta_ecn` are options. Values of these options other than one half are rounded down to
+//! millionths.
 
 use super::abe::{self, Backoff};
 use super::contract::{Build, CongestionControl, Needs, Signal};

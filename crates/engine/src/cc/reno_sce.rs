@@ -3,10 +3,10 @@
 //! square root of the window.
 //!
 //! ESCE is the TCP flag with which the receiver echoes a mark. If all ACKs of a window carry ESCE,
-//! cwnd shrinks by sqrt(cwnd) segments. As in the kernel tree, the square root is approximate. The
-//! root starts at 1, and a change of cwnd changes the root by at most one. So at the end of slow
-//! start, the approximate square root is too small. The comment at the top of `cc/sce.rs` describes
-//! further details and the deviations.
+//! cwnd shrinks by sqrt(cwnd) segments. As in the SCE kernel tree, the square root is approximate.
+//! The approximate root starts at 1, and a change of cwnd changes the root by at most one. So at
+//! the end of slow start, the approximate square root is too small. The comment at the top of
+//! `cc/sce.rs` describes further details and the deviations.
 
 use super::contract::Build;
 use super::sce::{BETA, BETA_ECN, BETA_SCE, CWR_QUIRK, Response, SSTHRESH, Sce, UNIT_QUIRK};

@@ -2,8 +2,8 @@
 //!
 //! In this model, a channel is either good or bad. At each packet, a good channel becomes bad with
 //! probability `p`, and a bad channel becomes good with probability `r`. A packet that arrives in
-//! the good state is lost with probability `good_loss`. In the bad state, the probability is
-//! `bad_loss`.
+//! the good state is lost with probability `good_loss`. In the bad state, the probability of loss
+//! is `bad_loss`.
 //!
 //! Gilbert's simpler model loses every packet in the bad state and none in the good state.
 //! Gilbert's model has two parameters: the mean loss, and the mean length of a burst in packets. On

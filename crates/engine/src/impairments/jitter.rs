@@ -47,10 +47,11 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "distribution",
-            doc: "\"uniform\": from 0 to twice the mean. \"normal\": with `mean` and `deviation`, \
-             truncated at 3 deviations and at 0. \"half_normal\": absolute value of a normal \
-             variable with mean 0, truncated at 3 deviations. \"exponential\": with `mean`. \
-             \"pareto\": with `mean` and `shape`. \"quantiles\": from the list `quantiles`. \
+            doc: "\"uniform\": uniform from 0 to twice the mean. \"normal\": normal distribution \
+             with `mean` and `deviation`, truncated at 3 deviations and at 0. \"half_normal\": \
+             absolute value of a normal variable with mean 0, truncated at 3 deviations. \
+             \"exponential\": with `mean`. \"pareto\": Pareto distribution with `mean` and \
+             `shape`. \"quantiles\": the distribution with the quantiles in the list `quantiles`. \
              \"wifi\": model of a busy Wi-Fi channel with the mean `mean`.",
             kind: Kind::Word(WORDS),
             default: Some("normal"),
@@ -65,7 +66,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "deviation",
-            doc: "Standard deviation of \"normal\", or of the normal variable behind \"half_normal\". Default: a third of the mean.",
+            doc: "Standard deviation of \"normal\", or of the normal variable whose absolute value \"half_normal\" uses. Default: a third of the mean.",
             kind: Kind::Time { min: Time(1) },
             default: None,
             tc: None,

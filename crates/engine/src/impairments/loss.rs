@@ -1,5 +1,5 @@
-//! Each packet is lost at random, independently of the other packets. The probability may change in
-//! steps.
+//! Each packet is lost at random, independently of the other packets. The probability of loss may
+//! change in steps.
 
 use tailback_record::Cause;
 

@@ -175,8 +175,8 @@ keys! {
         /// with link = "wire" or with a rate from a trace. With Cake, a burst is not allowed,
         /// because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
-        /// Whether the link has an independent copy in the reverse direction. Results call the copy
-        /// NAME.back.
+        /// Whether the link has an independent copy in the reverse direction. Results call this
+        /// copy of the link NAME.back.
         key both_directions = BOOL.default("false");
         /// One-way delay of packets after they have left the link. { steps = [[time, delay], ...] }
         /// changes the delay during the run, as the impairment `delay` does.
@@ -212,7 +212,7 @@ keys! {
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
         /// dropped before they enter the queue. A packet in `marks` that is not ECN-capable is
         /// dropped. The numbers count TCP packets with payload, from 1, in the order in which they
-        /// arrive at the link. All flows and all retransmissions are counted.
+        /// arrive at the link. The count includes the packets of all flows and all retransmissions.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Further effects of the path on packets that have left the queue, such as bursts of loss,
         /// changing delays and reordering. The impairments act in the order in which the scenario

@@ -47,8 +47,8 @@ keys! {
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
-        /// Congestion control of the TCP sockets on both hosts, unless the program chooses another;
-        /// values as for [[flows]].
+        /// Congestion control of the TCP sockets on both hosts, unless the program chooses another
+        /// congestion control; values as for [[flows]].
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;
@@ -77,7 +77,7 @@ keys! {
         /// addresses; default: "sender" and "receiver".
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of the packets of both hosts. If a program sets a
-        /// codepoint itself, that codepoint is used.
+        /// codepoint itself, the packets carry the program's codepoint.
         dscp: u8 = int(0, 63).default("0");
         /// The class of the entry, as for [[flows]]. A class may contain flows, traffic and
         /// programs. Default: no class.
@@ -105,10 +105,11 @@ keys! {
     /// The program that runs on one of the two hosts.
     pub struct SidePlan as "a side of [[programs]]" {
         /// The program and its arguments. tailback replaces the placeholders {sender}, {receiver},
-        /// {sender6} and {receiver6} with the addresses of the hosts. To get the addresses of
-        /// another entry's hosts, write {NAME.sender} and so on. The placeholder {duration} is
-        /// replaced by the number of whole seconds from start to stop, or to the end of the run if
-        /// stop is not set. Write "{{" for a literal brace.
+        /// {sender6} and {receiver6} with the addresses of the hosts. For the addresses of the
+        /// hosts of the entry NAME, write {NAME.sender}, {NAME.receiver}, {NAME.sender6} or
+        /// {NAME.receiver6}. The placeholder {duration} is replaced by the number of whole seconds
+        /// from start to stop, or to the end of the run if stop is not set. Write "{{" for a
+        /// literal brace.
         run: Vec<String> => key(KeyKind::Words);
         /// Declares that this program is a server, which starts before the run begins. The run begins
         /// when the server is ready. The value says how tailback recognises that the server is

@@ -27,16 +27,17 @@ keys! {
         /// Time between samples.
         interval: Time = POSITIVE_TIME.default("100ms");
         /// When tailback takes samples for the time series. "interval" (or true): at every
-        /// `interval`. "changes": also whenever a congestion window changes. "acks": also after
-        /// every ACK, for window, ssthresh, packets in flight, congestion state and acknowledged
-        /// bytes. "off" (or false): never.
+        /// `interval`. "changes": at every `interval`, and whenever a congestion window changes.
+        /// "acks": at every `interval`, and after every ACK, for window, ssthresh, packets in
+        /// flight, congestion state and acknowledged bytes. "off" (or false): never.
         series: SeriesMode => key(KeyKind::Switch(SeriesMode::WORDS)).default("interval");
         /// Whether series.parquet has a row for every drop and mark.
         events: bool = BOOL.default("false");
         /// Whether tailback records the headers of every packet, in packets.pcapng.
         packets: bool = BOOL.default("false");
-        /// Whether the kernel engine captures packets. Without captures, the results have no packet
-        /// delays, and no drops and marks of each flow. The key has no effect in the simulator.
+        /// Whether the kernel engine captures packets. Without captures, the results contain
+        /// neither packet delays nor the drops and marks of each flow. The key has no effect in the
+        /// simulator.
         captures: bool = BOOL.default("true");
         /// Length of the intervals over which tailback computes statistics. The statistics are
         /// rate, window, utilisation, marks and drops for each class, and the utilisation for each

@@ -197,9 +197,9 @@ keys! {
         /// Shortest allowed retransmission timeout.
         min_rto: Time = time(Time::from_ms(1)).default("200ms");
         /// Number of segments after which the receiver sends a delayed ACK. If the timer for
-        /// delayed ACKs fires first, the receiver sends the ACK then. With true, an ACK covers two
-        /// segments, as in Linux. With false, an ACK covers one segment. With a larger number, each
-        /// ACK covers that many segments (stretch ACKs).
+        /// delayed ACKs fires first, the receiver sends the ACK when the timer fires. With true, an
+        /// ACK covers two segments, as in Linux. With false, an ACK covers one segment. With a
+        /// larger number, each ACK covers that many segments (stretch ACKs).
         delack: Delack = plain(Kind::BoolOrInt { min: 1, max: 64 }).default("true")
             .kernel(Only(&["true", "false"]), "Linux acknowledges at least every second segment");
         /// Whether TCP uses the timestamp option.
@@ -210,11 +210,11 @@ keys! {
         /// engines.
         rwnd: Bytes = BYTES.default("32mb").kernel(AtMost("1gb"), "longer than a TCP window");
         /// Whether and how packets are paced. "auto": TCP paces packets only if the congestion
-        /// control requests it. "off": never. "fq": the fq qdisc paces each segment. "fq-gso": the
-        /// fq qdisc paces groups of at least two segments. Linux paces such groups if TCP combines
-        /// segments into larger packets (GSO). "gso": TCP paces groups of at least two segments,
-        /// but only if the congestion control requests pacing. Without path.offloads, each segment
-        /// is a packet of its own in every case.
+        /// control requests pacing. "off": never. "fq": the fq qdisc paces each segment. "fq-gso":
+        /// the fq qdisc paces groups of at least two segments. Linux paces such groups if TCP
+        /// combines segments into larger packets (GSO). "gso": TCP paces groups of at least two
+        /// segments, but only if the congestion control requests pacing. Without path.offloads,
+        /// each segment is a packet of its own in every case.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest combines segments only with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
@@ -258,8 +258,8 @@ keys! {
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
         /// When the receiver sends the TCP option of Accurate ECN, which has 4 to 12 bytes. "off":
         /// never. "minimum": after CE marks and three times per round trip. "full": on every ACK,
-        /// until ACKs with the option seem to get lost. "persist": on every ACK, whether or not
-        /// such ACKs get lost. The four values of this key correspond to the values 0 to 3 of
+        /// until ACKs with the option seem to get lost. "persist": on every ACK, even if ACKs with
+        /// the option get lost. The four values of this key correspond to the values 0 to 3 of
         /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": the
@@ -276,7 +276,7 @@ keys! {
         /// receiver reports correctly. "hides-ce": the receiver negotiates ECN but never reports
         /// CE. "divides-acks": the receiver acknowledges each segment in eight parts. "optimistic":
         /// the receiver acknowledges missing segments as soon as a later segment arrives. So the
-        /// sender sees no loss, and the lost data never arrives.
+        /// sender does not notice the loss, and the lost data never arrives.
         receiver: Conduct = Conduct::KEY.default("honest").since("0.2")
             .kernel(Only(&["honest"]), "receivers of Linux are honest");
         /// Pacing rate in slow start (while cwnd is below half of ssthresh), in percent of

@@ -2,7 +2,7 @@
 //! sends nothing.
 //!
 //! The on and off periods have constant lengths, or exponentially distributed lengths with the
-//! given mean. Each on period begins with a packet. A packet that would be due at the end of the
+//! given mean. Each on period begins with a packet. A packet that would be due at the end of the on
 //! period or later is not sent. The next on period begins with a new packet instead of the unsent
 //! packet.
 

@@ -12,8 +12,8 @@
 //!   The source sends fewer pairs if probes would otherwise take more than 5 % of the last
 //!   interval's goodput. In the first interval, the source sends a pair every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
-//!   if its last 4 averages hardly differ. The standard deviation of the 4 averages must be below 5
-//!   % of the current average. The test ends when goodput and responsiveness are both stable.
+//!   if the standard deviation of its last 4 averages is below 5 % of the current average. The test
+//!   ends when goodput and responsiveness are both stable.
 //! * The slowest 5 % of the foreign probes and the slowest 5 % of the self probes in the last 4
 //!   intervals are ignored. For each kind of probe, the mean time of an exchange is computed, and
 //!   60 s are divided by this time. RPM is the mean of the two results for foreign and self probes.

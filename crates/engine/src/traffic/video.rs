@@ -4,9 +4,9 @@
 //! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
 //! 5, in its steady state. Each size and each time is its mean multiplied by 1 + x, where x has a
 //! Laplace distribution of scale 0.15. Values of x below -0.9 become -0.9, and values above 0.9
-//! become 0.9. The mean size in bytes is bitrate / 8 / frame rate. Key frames are added as in the
-//! C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th frame is a key frame. A key
-//! frame is ten times as large as other frames.
+//! become 0.9. The mean size of a frame, in bytes, is bitrate / 8 / frame rate. Key frames are
+//! added as in the C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th frame is a
+//! key frame. A key frame is ten times as large as other frames.
 //!
 //! If `min_bitrate` is set, the bitrate adapts to the path. The bitrate begins at `min_bitrate` and
 //! stays between `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the
@@ -86,7 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "key_interval",
-            doc: "Number of frames from one key frame to the next. With 0, there are no key frames, and no frame depends on another.",
+            doc: "Number of frames from one key frame to the next. With 0, the video has no key frames, and no frame depends on another frame.",
             kind: Kind::Int {
                 min: 0,
                 max: 100_000,

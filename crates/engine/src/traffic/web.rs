@@ -34,8 +34,8 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "reuse",
             doc: "Whether a connection serves further requests after its first request. If all \
-                connections are in use, a request opens a new connection. The first connection \
-                that becomes free, new or old, then serves the request. Default: false.",
+                connections are in use, the client opens a new connection for a request. The first \
+                connection that becomes free, new or old, then serves the request. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
@@ -49,14 +49,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times of the run at which the server closes the connections that clients have closed; a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
+            doc: "With `reuse`: times, since the start of the run, at which the server closes the connections that clients have closed. Give a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,
         },
         Opt {
             name: "gaps",
-            doc: "Gap before each request, in order, in place of `arrival`; a list, or a file with \
+            doc: "Gap before each request, in order, in place of `arrival`: a list, or a file with \
                 one time per line. After the last request, the source makes no more requests. \
                 Default: gaps are random.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),

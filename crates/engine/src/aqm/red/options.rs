@@ -68,7 +68,7 @@ pub const GENTLE: Opt = Opt {
 /// The option that determines how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
-    doc: "Distribution of the gaps between marks or drops, in packets, while the average is constant and the probability is pb. \"linux\": uniform on 1..1/pb. \"wait\": uniform on 1/pb..2/pb, as with ns-2's option wait. With \"wait\", the probability is 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
+    doc: "Distribution of the gaps between marks or drops, in packets, while the average is constant and the probability is pb. \"linux\": uniform from 1 to 1/pb. \"wait\": uniform from 1/pb to 2/pb, as with ns-2's option wait. With \"wait\", the probability is 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
     kind: Kind::Word(&["linux", "wait", "none"]),
     default: Some("linux"),
     tc: None,

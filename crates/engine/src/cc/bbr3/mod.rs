@@ -1,11 +1,11 @@
 //! BBR version 3 (draft-ietf-ccwg-bbr), as in `tcp_bbr.c` of the v3 branch of
-//! github.com/google/bbr. Version 3 adds short-term and long-term bounds to the model of BBR
+//! github.com/google/bbr. BBR version 3 adds short-term and long-term bounds to the model of BBR
 //! version 1. The short-term bounds are `bw_lo` and `inflight_lo`. Each round trip with losses
-//! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If a probe loses more
-//! than the share `loss_threshold` of its data in flight, BBR sets `inflight_hi` to the amount of
-//! data that was in flight. The bound grows again while later probes succeed. A probe starts two to
-//! three seconds after the previous probe. A probe starts sooner if a Reno flow with the same
-//! window would lose its next packet sooner.
+//! multiplies both bounds by `beta`. The long-term bound is `inflight_hi`. If more than the share
+//! `loss_threshold` of a probe's data in flight is lost, BBR sets `inflight_hi` to the amount of
+//! this data. `inflight_hi` grows again while later probes succeed. A probe starts two to three
+//! seconds after the previous probe. A probe starts sooner if a Reno flow with the same window
+//! would lose its next packet sooner.
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. The response to marks is intended for
 //! networks like those of DCTCP: queues mark at a shallow threshold, and receivers echo every mark.

@@ -6,7 +6,7 @@ use crate::units::Time;
 
 pub(in crate::cc) const CWND_GAIN: Opt = number(
     "cwnd_gain",
-    "Largest number of bandwidth-delay products in flight.",
+    "Largest amount of data in flight, in bandwidth-delay products.",
     (1.0, 3.9),
     "2",
 );
@@ -89,7 +89,7 @@ pub(in crate::cc) const TRACE: Opt = switch(
 );
 pub(in crate::cc) const ECN_RESPONSE: Opt = switch(
     "ecn_response",
-    "Whether BBR responds to CE marks. The sender then sets ECT, and the receiver echoes every mark, as for DCTCP.",
+    "Whether BBR responds to CE marks. With this response, the sender sets ECT, and the receiver echoes every mark, as for DCTCP.",
     "false",
 );
 pub(in crate::cc) const ECN_MAX_RTT: Opt = time(

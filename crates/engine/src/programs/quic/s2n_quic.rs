@@ -1,4 +1,4 @@
-//! s2n-quic is a QUIC stack in Rust. s2n-quic always paces packets. It has no setting for ECN, and
+//! s2n-quic is a QUIC stack in Rust. s2n-quic always paces packets, has no setting for ECN, and
 //! does not write a qlog file.
 
 use super::*;
