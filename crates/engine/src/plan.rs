@@ -74,10 +74,10 @@ keys! {
         /// the transmission time of a packet. Without jitter, the exact times at which packets
         /// arrive at a FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
-        /// The kind of all hosts. A host that is not "ideal" holds packets before they leave, and
-        /// then sends all of them together, in order within each flow. Packets of all flows and
-        /// sources of a host wait together. With "vm", `host_jitter` cannot be set. Only the simulator supports
-        /// "vm-shared".
+        /// The kind of all hosts, which determines how hosts delay packets. A host that is not
+        /// "ideal" holds packets before they leave, and then sends all of them together, in order
+        /// within each flow. Packets of all flows and sources of a host wait together. With "vm",
+        /// `host_jitter` cannot be set. Only the simulator supports "vm-shared".
         hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
         /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random

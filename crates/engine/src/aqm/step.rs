@@ -62,8 +62,8 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "not_ect",
-            doc: "What happens to packets above the threshold that are not ECN-capable: they pass \
-                unmarked, or they are dropped.",
+            doc: "What happens to packets above the threshold that are not ECN-capable: they are \
+                forwarded unmarked, or dropped.",
             kind: Kind::Word(&["pass", "drop"]),
             default: Some("pass"),
             tc: None,

@@ -18,8 +18,8 @@
 //!   `friendly_alpha_one`.
 //! - When a spurious reduction is undone, only the window is restored. Section 4.9 of RFC 9438
 //!   requires that W_max and the epoch are restored as well.
-//! - Slow start ends by HyStart (with ACK trains and delays) instead of HyStart++. The option
-//!   `slow_start` selects the algorithm of slow start.
+//! - HyStart (with ACK trains and delays) ends slow start, whereas RFC 9438 recommends HyStart++.
+//!   The option `slow_start` selects the algorithm of slow start.
 //!
 //! ABE: fast convergence after ECN-Echo also uses `beta_ecn` instead of `beta`. RFC 8511 does not
 //! mention fast convergence. The Reno-friendly window W_est grows with the alpha that is computed

@@ -1,8 +1,9 @@
 //! A policer is a token bucket without a buffer for packets, as in Linux `act_police`.
 //!
 //! The bucket gains tokens at `rate`, up to `burst`. If the bucket has enough tokens for the bytes
-//! of a packet's frame, the packet passes and consumes these tokens. If the bucket has too few
-//! tokens, the packet is dropped or marked with CE (option `action`), and consumes no tokens.
+//! of a packet's frame, the policer forwards the packet, which consumes these tokens. If the bucket
+//! has too few tokens, the packet is dropped or marked with CE (option `action`), and consumes no
+//! tokens.
 //!
 //! Deviations: on both engines, the policer is after the queue. Linux's `act_police` is before the
 //! queue. `act_police` cannot mark packets. So the kernel engine uses tailback's kernel module

@@ -1,5 +1,5 @@
 //! This impairment reorders packets by delaying some of them. A delayed packet waits for a given
-//! time (`by`), or until a given number of later packets (`distance`) has passed.
+//! time (`by`), or until a given number of later packets (`distance`) has overtaken it.
 //!
 //! With `by`, packets that arrive during this time overtake the delayed packet. With `distance`,
 //! the number of packets that overtake a delayed packet does not depend on the rate. RFC 4737 calls
@@ -21,7 +21,7 @@ const DISTANCE: &str = "distance";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "reorder",
-    doc: "Reorders packets: delays a share of the packets by a given time, or until a given number of later packets has passed.",
+    doc: "Reorders packets: delays a share of the packets by a given time, or until a given number of later packets has overtaken them.",
     follows: "Linux sch_netem, reorder; RFC 4737 section 4.2",
     options: &[
         share(

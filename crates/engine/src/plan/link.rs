@@ -168,12 +168,12 @@ keys! {
         /// tokens as it has bytes. So after an idle time, burst / (packet length) + 1 packets leave
         /// back to back. "tc" means the default burst of tc. This default is 1600 B (the `mtu` that
         /// tc assumes for htb), plus the bytes that the link sends in 1 ns (one tick of the
-        /// kernel's timer). Below 8 Gbit/s, this sum is 1600 B. With a burst of 0, a packet leaves
-        /// at least length/rate after the previous packet. In this formula, length is the length of
-        /// the previous packet. The largest allowed burst is 4 GB, or the number of bytes that the
-        /// link sends in 60 s at its lowest rate, if that number is smaller. A burst is not allowed
-        /// with link = "wire" or with a rate from a trace. With Cake, a burst is not allowed,
-        /// because Cake itself shapes to the rate.
+        /// kernel's timer). Below 8 Gbit/s, the default burst is 1600 B. With a burst of 0, a
+        /// packet leaves at least length/rate after the previous packet. In this formula, length is
+        /// the length of the previous packet. The largest allowed burst is 4 GB, or the number of
+        /// bytes that the link sends in 60 s at its lowest rate, if that number is smaller. A burst
+        /// is not allowed with link = "wire" or with a rate from a trace. With Cake, a burst is not
+        /// allowed, because Cake itself shapes to the rate.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Whether the link has an independent copy in the reverse direction. Results call this
         /// copy of the link NAME.back.

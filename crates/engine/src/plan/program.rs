@@ -65,10 +65,10 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links that packets of the sender's host pass, in order; default: the only link.
+        /// Links over which packets of the sender's host travel, in order; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links that packets of the receiver's host pass, in order. Default: the links of the
-        /// route in reverse order, in the reverse direction (NAME.back for each link NAME).
+        /// Links over which packets of the receiver's host travel, in order. Default: the links of
+        /// the route in reverse order, in the reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
         /// With true, the sender's packets travel in the reverse direction of the route, and the
         /// receiver's packets travel in the forward direction.

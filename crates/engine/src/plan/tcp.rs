@@ -264,10 +264,10 @@ keys! {
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": the
         /// receiver delays ACKs as Linux does. "l4s-5.15": as in the L4S team's Linux 5.15, which
-        /// treats every such segment as if marks were waiting to be reported. With "l4s-5.15", the
-        /// receiver acknowledges a segment at once if two conditions hold: no other segment waits
-        /// for an ACK, and the segment's timestamp, in ms, is newer than that of the previous
-        /// segment. The value "l4s-5.15" requires timestamps and accecn_option = "full" or
+        /// treats every ECN-capable segment as if marks were waiting to be reported. With
+        /// "l4s-5.15", the receiver acknowledges a segment at once if two conditions hold: no other
+        /// segment waits for an ACK, and the segment's timestamp, in ms, is newer than that of the
+        /// previous segment. The value "l4s-5.15" requires timestamps and accecn_option = "full" or
         /// "persist".
         accecn_receiver: AccEcnReceiver = AccEcnReceiver::KEY.default("linux").since("0.2")
             .kernel(Only(&["linux"]), "the guest's receivers are those of Linux");

@@ -43,10 +43,10 @@ keys! {
         pause: Vec<[Time; 2]> => key(KeyKind::Pauses);
         /// Base round-trip time; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links that the data passes; default: the only link.
+        /// Links over which the data travels; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
-        /// Links that the ACKs pass. Default: the links of the route in reverse order, in the
-        /// reverse direction (NAME.back for each link NAME).
+        /// Links over which the ACKs travel. Default: the links of the route in reverse order, in
+        /// the reverse direction (NAME.back for each link NAME).
         back: Vec<u32> => key(KeyKind::Route);
         /// With true, data travels in the reverse direction of the route, and ACKs travel in the
         /// forward direction.
@@ -103,7 +103,7 @@ keys! {
         stop: Option<Time> = ANY_TIME;
         /// Base round-trip time, half of which passes before the first link; default: path.rtt.
         rtt: Time = POSITIVE_TIME;
-        /// Links that packets of the source pass; default: the only link.
+        /// Links over which packets of the source travel; default: the only link.
         route: Vec<u32> => key(KeyKind::Route);
         /// With true, packets of the source travel in the reverse direction of the route.
         key reverse = BOOL.default("false");
@@ -118,16 +118,16 @@ keys! {
         class: Option<String> => key(KeyKind::Class);
         /// The connections that the source opens. `None` if the source sends datagrams.
         connections: Option<Box<ConnectionsPlan>>;
-        /// Links that echoes and reports from the receiver pass. `None` if the receiver sends
-        /// nothing back.
+        /// Links over which echoes and reports from the receiver travel. `None` if the receiver
+        /// sends nothing back.
         answers: Option<Vec<u32>>;
         /// For sources that open connections: the congestion control of the servers, as for a flow.
         key cc = entry(Registry::Cc).default("cubic").of_connections();
         /// For sources that open connections: keys of [tcp] with values for these connections only.
         key tcp = key(KeyKind::Table(&TcpPlan::TABLE)).of_connections();
-        /// For sources that open connections: links that requests and ACKs pass. For ping and
-        /// video: links that echoes and reports pass. Default: the links of the route in reverse
-        /// order, in the reverse direction (NAME.back for each link NAME).
+        /// For sources that open connections: links over which requests and ACKs travel. For ping
+        /// and video: links over which echoes and reports travel. Default: the links of the route
+        /// in reverse order, in the reverse direction (NAME.back for each link NAME).
         key back = key(KeyKind::Route).of_connections();
     }
 }
@@ -141,7 +141,7 @@ keys! {
         module: Option<String>;
         /// Whether ECN is negotiated.
         ecn: bool;
-        /// Links that requests and ACKs pass.
+        /// Links over which requests and ACKs travel.
         back: Vec<u32>;
         /// Settings of the TCP stack at both ends.
         tcp: TcpPlan;
@@ -151,8 +151,8 @@ keys! {
 }
 
 impl TrafficPlan {
-    /// Returns the links that packets of the receiver pass, or `None` if the receiver sends no
-    /// packets.
+    /// Returns the links over which packets of the receiver travel, or `None` if the receiver sends
+    /// no packets.
     pub fn back(&self) -> Option<&[u32]> {
         match &self.connections {
             Some(connections) => Some(&connections.back),

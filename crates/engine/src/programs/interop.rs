@@ -1,6 +1,6 @@
-//! This kind runs two endpoints of the QUIC interop runner. The container images of the endpoints
-//! are used as root file systems. The server runs on the sender's host. The client runs on the
-//! receiver's host, and fetches files from the server over HTTP/0.9 or HTTP/3.
+//! This kind of program runs two endpoints of the QUIC interop runner. The container images of the
+//! endpoints are used as root file systems. The server runs on the sender's host. The client runs
+//! on the receiver's host, and fetches files from the server over HTTP/0.9 or HTTP/3.
 //!
 //! Server and client find the same environment as in the runner's containers:
 //!

@@ -26,8 +26,8 @@
 //! slowest 5 % of them are ignored. The server sends the response to a self probe before unsent
 //! bulk data. (The draft allows 5 ms of unsent bulk data before the response.) If the request of a
 //! self probe is lost, the request is sent again after 1 s. If the chosen connection already has an
-//! unanswered probe, the self probe is skipped. To test both directions, use two sources of this
-//! kind.
+//! unanswered probe, the self probe is skipped. To test both directions, use two `responsiveness`
+//! sources.
 
 use std::collections::VecDeque;
 

@@ -47,7 +47,7 @@ pub const PROBABILITY: Opt = Opt {
 /// The option for the weight of the current queue length in the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
-    doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. tc derives a power of two from min, burst and avpkt instead.",
+    doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. In tc, the weight is a power of two that follows from min, burst and avpkt.",
     kind: Kind::Float {
         min: 1e-9,
         max: 1.0,
