@@ -15,8 +15,8 @@
 //! (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
 //!   and `tupdate` is 32 ms. The gains are rounded to integers per tick of 64 ns. (The gains become
-//!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The timer counts jiffies of 4 ms. The
-//!   timer first fires after half a second. Random numbers are compared with p by `<` instead of
+//!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The update timer counts jiffies of 4 ms,
+//!   and first fires after half a second. Random numbers are compared with p by `<` instead of
 //!   `<=`. The step threshold has a resolution of 1024 ns. The step threshold applies only if at
 //!   least one more packet remains in L. This version has no memory limit.
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
@@ -266,7 +266,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "arithmetic",
-            doc: "How the controller computes with its gains. \"div64\": as in Linux. \"div127\": as in Linux, but updates divide by 127 instead of 64. \"ticks\": gains are rounded to integers per tick of 64 ns. \"ns\": gains are rounded to integers per ns. The default depends on version.",
+            doc: "How the controller represents and applies its gains. \"div64\": as in Linux. \"div127\": as in Linux, but updates divide by 127 instead of 64. \"ticks\": gains are rounded to integers per tick of 64 ns. \"ns\": gains are rounded to integers per ns. The default depends on version.",
             kind: Kind::Word(Arithmetic::WORDS),
             default: None,
             tc: None,

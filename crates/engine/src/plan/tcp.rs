@@ -234,10 +234,10 @@ keys! {
         /// With metrics_save: whether the host also stores ssthresh, as Linux did before 5.6
         /// (tcp_no_ssthresh_metrics_save = 0).
         ssthresh_metrics_save: bool = BOOL.default("false");
-        /// Size of the receiver's buffer. "fixed": large enough for rwnd from the start. "auto": as
-        /// in Linux, the buffer grows with the bytes that the application reads in a round-trip
-        /// time. While the buffer grows, the receiver acknowledges every segment. With both values,
-        /// the receiver always offers a window of rwnd.
+        /// Size of the receiver's buffer. "fixed": the buffer is large enough for rwnd from the
+        /// start. "auto": as in Linux, the buffer grows with the bytes that the application reads
+        /// in a round-trip time. While the buffer grows, the receiver acknowledges every segment.
+        /// With both values, the receiver always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a fixed size");
         /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
