@@ -94,7 +94,7 @@ class GuestFailed(EnginePanic):
 
 
 class RunsFailed(TailbackError):
-    """Raised if some runs failed. `results` has an entry for each job, with the runs that
+    """Raised if some runs failed. `results` contains an entry for each job, with the runs that
     finished."""
 
     def __init__(self, failures: Sequence[str], results: Sequence[Results]) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 FULL = (errno.ENOSPC, errno.EDQUOT)
 
 _IN_TEXT = re.compile(r"(?:(?P<path>.*?): )?(?:No space left on device|Disk quota exceeded)")
-"""Matches the text of an engine's error about a full disk: the path, then the reason."""
+"""Matches the message of an engine's error about a full disk, which names the path and the
+reason."""
 
 
 def where_full(error: OSError) -> str:
@@ -45,7 +46,7 @@ def mount_point(path: Path) -> Path:
 
 
 def _written() -> list[Path]:
-    # This import is slow, and most commands do not need it.
+    # Importing `tempfile` is slow, and most commands do not need it.
     import tempfile
 
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"

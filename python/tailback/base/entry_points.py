@@ -1,9 +1,9 @@
 """Finds entry points of installed packages, like `importlib.metadata.entry_points`.
 
-Importing `importlib.metadata` takes as long as a third of a short command, because it imports
-parsers of e-mail and of archives. This module reads the same files without these parsers. If a
-package may be installed in another form, such as a zip archive, this module calls
-`importlib.metadata` instead.
+Importing `importlib.metadata` takes about a third of the run time of a short command, because it
+imports parsers of e-mail and of archives. This module reads the metadata files of packages without
+these parsers. If a package may be installed in another form, such as a zip archive, this module
+calls `importlib.metadata` instead.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class EntryPoint(NamedTuple):
     value: str
 
     def load(self) -> Any:
-        """Import and return the object that the value names."""
+        """Import and return the object to which the entry point refers."""
         match = _VALUE.fullmatch(self.value)
         if match is None:
             raise ValueError(f"{self.value} is not the name of a module and an attribute")

@@ -21,7 +21,7 @@ def remove(folder: Path, *, inside: Path) -> None:
     link itself, because the target of the link would be removed. A missing folder is not an error.
     Files that cannot be removed are left in place. Raises `ValueError` if `folder` is not below
     `inside`."""
-    # This import is slow, and most commands do not need it.
+    # Importing `shutil` is slow, and most commands do not need it.
     import shutil
 
     place = Path(os.path.realpath(folder.parent)) / folder.name

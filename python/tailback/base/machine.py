@@ -32,7 +32,7 @@ writer."""
 
 
 def check_for_kernel_engine() -> None:
-    """Raise `InputError` unless this is Linux on x86-64, where User-mode Linux runs."""
+    """Raise `InputError` unless this machine runs Linux on x86-64, as User-mode Linux requires."""
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise InputError(
             f"the kernel engine needs Linux on x86-64, and this is {platform.system()} on "

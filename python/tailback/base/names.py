@@ -49,7 +49,7 @@ def nearest(name: str, valid: Sequence[str], also: Sequence[str] = ()) -> str | 
 
     near = [one for one in valid if name and one.startswith(f"{name}_")][:1]
     if not near and (stem := _UNIT.sub("", name)):
-        # A name with another unit, such as completion_ms, means the quantity in tailback's unit.
+        # If the name has another unit, suggest the same quantity in the unit that tailback uses.
         near = [one for one in valid if _UNIT.sub("", one) == stem and one != stem][:1]
     if near:
         return near[0]

@@ -52,7 +52,7 @@ def say(text: str) -> None:
 
 @contextmanager
 def within(text: str) -> Iterator[None]:
-    """Show this text, e.g. "codel, 3 of 12", before the progress of all batches in the `with`
+    """Show a text such as "codel, 3 of 12" before the progress of all batches in the `with`
     block."""
     _around.append(text)
     try:
@@ -116,8 +116,8 @@ class _Bar:
 
 
 class _Lines:
-    """Prints progress as lines if stderr is not a terminal. The wait before the first line starts
-    with the first batch, because many short batches may take long together.
+    """Prints progress as lines if stderr is not a terminal. The time until the first line is
+    measured from the start of the first batch, because many short batches may together take long.
     """
 
     started: float | None = None
@@ -151,7 +151,7 @@ class _Notebook:
 
     def update(self, what: str, fraction: float) -> None:
         now = time.monotonic()
-        # Store the text for `close`, even if it is too early to show it.
+        # Store the text even if it is too early to show it, because `close` may show it.
         self._said = what
         if now - self._since < PATIENCE_S or now - self._last < 0.25:
             return

@@ -11,9 +11,10 @@ from tailback.errors import DamagedResults, InputError, InputErrors, ScenarioErr
 _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
 """Options whose Python argument has a different name."""
 
-# In a command to run, such as `tailback kernel build --release 6.1`, options keep their names.
+# If a message contains a command, such as `tailback kernel build --release 6.1`, do not replace the
+# command's options.
 _COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
-# `--without` also keeps its name in the advice to run the scenario again.
+# In the advice to run the scenario again with an option, do not replace the option either.
 _OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
 _CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
 _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")

@@ -19,7 +19,7 @@ from tailback.base.foreign import shown
 
 
 def prepare() -> None:
-    """Make stdout and stderr escape characters that their encoding does not have. By default,
+    """Make stdout and stderr escape characters that their encoding cannot represent. By default,
     Python raises an error for such a character.
     """
     # If the caller has closed stdout or stderr, Python sets the stream to None. Discard everything

@@ -69,7 +69,7 @@ class CheckedBundle:
 
     @property
     def same(self) -> bool:
-        """Whether the check passed. It passes if no file is damaged and all results were
+        """Whether the check passed. The check passes if no file is damaged and all results were
         reproduced."""
         return not self.damaged and not self.differences
 

@@ -23,8 +23,8 @@ LOCK, COMMANDS, FIGURE = "requirements.txt", "commands.sh", "figures/figure.svg"
 RESULTS = "results"
 
 LEFT_OUT = frozenset((TIMING,))
-"""The file of a run with its wall time, its CPU time and the name of the machine. This file differs
-each time a run is repeated, so a bundle omits it."""
+"""The file that contains a run's wall time, its CPU time and the name of the machine. This file
+differs each time a run is repeated, so a bundle omits it."""
 
 MAX_BYTES = 1 << 30
 """The size limit of a bundle's unpacked content, in bytes."""

@@ -26,8 +26,8 @@ MOST_COLUMNS = 100
 around the caret is printed."""
 
 MOST_LISTED = 80
-"""The advice lists the other valid names after the nearest name only if the list has at most this
-many characters."""
+"""If the list of valid names has more characters than this number, the advice suggests only the
+nearest name."""
 
 _VERBS = (
     "add",
@@ -95,7 +95,7 @@ def text_of(kind: str, problem: Problem) -> str:
     # diagnostics.
     if not isinstance(problem, str):
         place = f"{problem.place}: " if problem.place else ""
-        # The message of a diagnostic may end in advice, like a text message.
+        # The message of a diagnostic may end in advice, like a problem that is a plain string.
         what, advice = (problem.message, problem.help) if problem.help else split(problem.message)
         lines = [f"{place}{what}", *_excerpt(problem)]
     else:

@@ -18,7 +18,8 @@ HARM = (
     "harm_chunk_mean",
     "harm_chunk_p99",
 )
-"""The metrics that are compared between a run and a run in which a competitor is absent."""
+"""To compute harm, these metrics are compared between a run and the same run without the
+competitor."""
 
 
 def without(scenario: scenarios.Source, name: str, engine: str) -> Variant:

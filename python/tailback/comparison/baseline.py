@@ -1,4 +1,4 @@
-"""Writes and reads baseline files, which have the results of a scenario and are small enough for
+"""Writes and reads baseline files, which contain the results of a scenario and are small enough for
 version control.
 
 For each compared quantity, the file contains the value of every run, keyed by seed. A later run
@@ -108,8 +108,8 @@ def _point(side: Ran, seeds: Sequence[int], wanted: Sequence[Metric]) -> dict[st
                         "mean": _rounded(estimate.mean),
                         "ci95": _rounded(estimate.half_width),
                         "values": [_rounded(reading.value) for reading in by_seed],
-                        # For an unfinished flow, store how long it has run, which is a
-                        # lower bound of the completion time.
+                        # For an unfinished flow, store the time for which it has run, as a lower
+                        # bound of its completion time.
                         **({"at_least": bounds} if any(b is not None for b in bounds) else {}),
                     }
                 )
@@ -223,8 +223,8 @@ def _kept(point: Mapping[str, Any]) -> KeptRun:
 
 
 def cut(base: VariantResults, planned: Mapping[Key, Sequence[int]]) -> VariantResults:
-    """Restrict the baseline to the seeds of the new runs, so that both are compared seed by
-    seed."""
+    """Restrict the baseline to the seeds of the new runs, so that baseline and runs can be compared
+    seed by seed."""
     assert base.kept is not None
     seeds, kept = {}, {}
     for params, point in base.kept.items():

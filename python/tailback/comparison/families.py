@@ -8,10 +8,10 @@ quantity of the family differs. Because correlations have both signs, this test 
 Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value
 times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
 chooses the families that have a difference. In each chosen family, the method of Benjamini and
-Yekutieli chooses the differences. This step uses a lower level: the original level times the share
-of families that were chosen. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76) have shown that
-this keeps the expected share of false discoveries, averaged over the chosen families, below the
-level.
+Yekutieli decides which differences are flagged. This step uses a lower level: the original level
+times the share of families that were chosen. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76)
+have shown that this keeps the expected share of false discoveries, averaged over the chosen
+families, below the level.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Implements `compare --fail-if`, which tests whether each difference exceeds its threshold.
 
-A compared quantity is one metric of one object (a flow, link, class or run) at one sweep point. It
-gets the verdict "holds" if a one-sided test at the level `LEVEL` shows that the difference is not
-beyond the threshold. The claim that all quantities hold needs no correction for the number of
-tests, because each quantity must pass its own test (Berger 1982). A quantity gets "exceeds" if the
-opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects this
-second test over all quantities, so that no quantity exceeds its threshold merely because many
-quantities are tested. If neither test is significant, the quantity is undecided ("unknown"). It is
-also undecided if the baseline has a value and the variant does not.
+A compared quantity is one metric of one object (a flow, link, class or run) at one sweep point. A
+quantity gets the verdict "holds" if a one-sided test at the level `LEVEL` shows that the difference
+is not beyond the threshold. The claim that all quantities hold needs no correction for the number
+of tests, because each quantity must pass its own test (Berger 1982). A quantity gets "exceeds" if
+the opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects
+this second test over all quantities, so that no quantity exceeds its threshold merely because many
+quantities are tested. If neither test is significant, the quantity is undecided ("unknown"). A
+quantity is also undecided if the baseline has a value and the variant does not.
 
 `until_told` adds seeds and repeats the tests. A test that is repeated often enough becomes
 significant by chance. The number of tests is therefore fixed beforehand. Each test has twice the
@@ -47,7 +47,8 @@ Answer = Literal["exceeds", "holds", "unknown"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether one compared quantity of one variant is within a threshold.
+    """The verdict on one compared quantity of one variant: whether its difference is within a
+    threshold.
 
     A compared quantity is a metric of a flow, link, class or run at one sweep point.
     """
@@ -162,7 +163,7 @@ class _Case:
     """Whether the baseline and the variant are identical runs."""
 
     def contrasts(self) -> list[Contrast]:
-        """Return by how much the difference exceeds the threshold.
+        """Return the amount by which the difference exceeds the threshold.
 
         If the threshold limits both an increase and a decrease, return a value for each
         direction.
@@ -320,7 +321,7 @@ def _needed(sides: Sequence[Contrast], level: float, strict: float) -> int | Non
     most = max(known) if len(known) == len(counts) else None
     if most is None or most > MAX_PROMISED:
         return None
-    # Always recommend more seeds than this comparison has.
+    # Recommend at least one seed more than this comparison has.
     return max(most, min(contrast.n for contrast in sides) + 1)
 
 

@@ -1,4 +1,4 @@
-"""Computes the quantities that a comparison compares. A compared quantity has the values of one
+"""Computes the compared quantities of a comparison. A compared quantity has the values of one
 metric of one object, such as a flow, for all variants at one sweep point. Objects of different
 variants are matched by name. For each compared quantity, the difference from the baseline is
 tested, and the differences at one sweep point are a family of tests."""
@@ -28,7 +28,7 @@ def judge(
 ) -> Comparison:
     """Compare variants.
 
-    If more seeds are run because of the results so far, the differences are tested again each time,
+    If the results so far lead to more seeds, the differences are tested again after each addition,
     up to `looks` times. Every p value is then multiplied by this number (Bonferroni), so that a
     difference is not flagged merely because it was tested repeatedly.
     """
@@ -99,8 +99,8 @@ def _cells_of_point(
 
 
 Place = tuple[dict[str, float | str], dict[str, str], Kind, str]
-"""Where a compared quantity belongs: the sweep point's parameters, their labels, the kind of
-object, and the object's name."""
+"""Identifies a compared quantity by the sweep point's parameters, their labels, the kind of object,
+and the object's name."""
 
 
 def _of_each(
@@ -141,8 +141,9 @@ def _of_both(
     readings: Sequence[Readings],
 ) -> Cell | None:
     """Return the compared quantity of a metric that compares two results, such as harm. This
-    compared quantity has a value for each variant except the baseline. It is not tested, because
-    the throughputs or delays from which the metric is computed are themselves compared quantities.
+    compared quantity has a value for each variant except the baseline. The quantity is not tested,
+    because the throughputs or delays from which the metric is computed are themselves compared
+    quantities.
 
     Thresholds apply to the difference from 0."""
     base = readings[0]
@@ -162,8 +163,8 @@ def _difference(
 ) -> Difference | None:
     """Compute the difference between two variants.
 
-    If their runs are paired, use the seeds for which both have a value. If they are unpaired and
-    some runs did not finish, the finished runs are not a fair sample, so return None.
+    If the runs are paired, use the seeds for which both variants have a value. If the runs are
+    unpaired and some runs did not finish, the finished runs are not a fair sample, so return None.
     """
     if other.paired_with(base):
         left, right = pooling.values(a), pooling.values(b)

@@ -56,8 +56,8 @@ def _verdict(suite: ElementTree.Element, verdict: Verdict) -> None:
 def _case(
     suite: ElementTree.Element, group: str, name: str, fault: tuple[str, str, str] | None
 ) -> ElementTree.Element:
-    # Names come from untrusted files. Characters that XML does not allow are escaped as on a
-    # terminal.
+    # Names come from untrusted files. Characters that XML does not allow are escaped in the same
+    # way as on a terminal.
     case = ElementTree.SubElement(suite, "testcase", classname=line(group), name=line(name))
     if fault is not None:
         tag, kind, message = fault

@@ -1,9 +1,9 @@
-"""Decides which flow of a variant corresponds to which flow of the baseline. Sources, programs,
-links and classes are matched in the same way.
+"""Finds the flow of a variant that corresponds to a flow of the baseline. Sources, programs, links
+and classes are matched in the same way.
 
-Objects with the same name correspond. The objects without a match are matched by their order in the
-file, if baseline and variant have equally many such objects. (The default name of a flow is its
-congestion control, which a variant may change.) Classes are matched by name alone.
+Objects with the same name correspond to each other. The objects without a match are matched by
+their order in the file, if baseline and variant have equally many such objects. (The default name
+of a flow is its congestion control, which a variant may change.) Classes are matched by name alone.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Match:
     """A flow, link or class of the baseline, with the corresponding objects of all variants."""
 
     name: str
-    """The object's name in the baseline. If the baseline does not have the object, its name in the
-    variant that has it."""
+    """The object's name in the baseline. If the baseline does not have the object, the name comes
+    from the variant that has it."""
     places: tuple[int | None, ...]
     """The object's index among the names of each variant. None if a variant does not have the
     object."""

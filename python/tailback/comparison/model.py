@@ -79,8 +79,8 @@ class Judged(Difference):
     comparison."""
 
     runs: int | None = None
-    """Number of seeds that either variant has. It is larger than `n` if some seeds do not have a
-    value."""
+    """Number of seeds that either variant has. This number is larger than `n` if some seeds do not
+    have a value."""
     q: float | None = None
     """The smallest false discovery rate at which the difference is flagged. `None` if the
     difference has no p value."""
@@ -238,7 +238,7 @@ class Comparison:
     def reasons(self) -> list[why.At]:
         """The reasons for differences between variants, by sweep point.
 
-        They say what limited flows and filled queues.
+        The reasons say what limited flows and what filled queues.
         """
         return why.of(self)
 

@@ -68,7 +68,7 @@ def of(comparison: Comparison) -> list[At]:
 
 def _matched(by_variant: Mapping[str, Sequence[Facts]]) -> dict[str, list[Facts]]:
     """Return the findings of all variants, with flows and links renamed as in the baseline. Leave
-    out a flow or link that some variant does not have."""
+    out flows and links that do not exist in every variant."""
     matched: dict[str, list[Facts]] = {
         name: [{} for _ in runs] for name, runs in by_variant.items()
     }

@@ -67,7 +67,7 @@ class KeptRun:
     params: dict[str, float | str]
     labels: dict[str, str]
     cells: dict[Kind, dict[str, dict[str, dict[int, Reading]]]] = field(default_factory=dict)
-    """Readings by kind, object name, path of the quantity, and seed."""
+    """The stored values by kind of object, object name, path of the quantity, and seed."""
 
     def names(self, kind: Kind) -> list[str]:
         return list(self.cells.get(kind, ()))

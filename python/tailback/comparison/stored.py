@@ -118,7 +118,7 @@ def _refuse_many_points(
 def _names(opened: Sequence[Results]) -> list[str]:
     """Return names that distinguish stored sweeps.
 
-    These are the titles if they differ, otherwise the engines or the ids.
+    The names are the titles of the sweeps if the titles differ, otherwise the engines or the ids.
 
     If a simulated sweep is named by its engine, measured data is named by its file.
     """

@@ -36,7 +36,7 @@ def difference_text(difference: Difference | None) -> str:
     text = f"{value:+.{decimals}f}"
     if float(text) == 0:
         text = text.replace("+", "").replace("-", "")
-    # The interval has zero width if every run has the same value, or no value.
+    # The interval has zero width if all runs have the same value, or if no run has a value.
     spread = f" ±{half:.{decimals}f}" if half else ""
     return f"{text}{spread}{' %' if relative else ''}{_of(difference)}"
 

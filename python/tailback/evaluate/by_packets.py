@@ -24,7 +24,7 @@ _NOT_FOR_PROGRAMS = ("cc", "ecn")
 @dataclass(frozen=True)
 class ByPackets:
     inner: Within | Against | HarmTo
-    """The section in its form for a congestion control."""
+    """The original section, which evaluates a congestion control."""
 
     @property
     def id(self) -> str:
@@ -84,7 +84,7 @@ class ByPackets:
         """Return why the section has no verdict if a program sent no packet in a run.
 
         Only the kernel engine lists the 5-tuples of a program. The list includes the warm-up, so a
-        program that has correctly stopped to send does not count as silent.
+        program that has correctly stopped sending does not count as silent.
         """
         if request.run.engine == "sim":
             return ""
@@ -189,8 +189,7 @@ def _value(block: str, key: str) -> str:
 
 
 def _renamed(value: Any, flows: set[str]) -> Any:
-    """Replace `flows.` by `programs.` in each path to one of these flows, in a value of any
-    depth."""
+    """Replace `flows.` by `programs.` in each path to one of these flows, also in nested values."""
     if isinstance(value, Mapping):
         return {_path(key, flows): _renamed(one, flows) for key, one in value.items()}
     if isinstance(value, list):

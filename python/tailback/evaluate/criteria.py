@@ -32,10 +32,12 @@ Measure = Callable[[Run], float | None]
 Better = Literal["less", "more"]
 
 QUICK_SEEDS, SEEDS = 10, 30
-"""Number of seeds of every sweep point with and without `--quick`, unless `--seeds` sets it."""
+"""The number of seeds of every sweep point with and without `--quick`, unless `--seeds` sets the
+number."""
 
 MARGIN = 0.05
-"""Largest relative harm that counts as no worse."""
+"""The largest relative harm with which the tested algorithm counts as no worse than the
+reference."""
 
 DELAY = 1 / 3
 """The queue delay that the tested algorithm causes counts as no worse if it exceeds the reference's
@@ -230,7 +232,8 @@ class Within(Asked):
     value: Measure
     bound: float
     better: Better = "less"
-    """With `less`, no value may be above the bound. With `more`, no value may be below it."""
+    """If this field is `less`, no value may be above the bound. If it is `more`, no value may be
+    below the bound."""
     advice: str = ""
     """What to do if the tested algorithm does not meet the requirement, in full sentences."""
 
@@ -317,7 +320,7 @@ class Against(Asked):
                 f"{name} {_mean(old for _, old in values)}{self.unit}"
             )
             losses = [self.loss(new, old) for new, old in values]
-            # Differences as a share of the larger value are at most 1.
+            # A difference that is a share of the larger value is at most 1.
             points.append(
                 replace(_point(label, losses, says), most=1.0 if self.share else math.inf)
             )
@@ -366,8 +369,8 @@ class HarmTo(Asked):
     quick_incumbents: tuple[str, ...] | None = None
     incumbent_at: str = "flows.incumbent.cc"
     absolute: bool = False
-    """Whether harm is the absolute difference instead of the relative difference. Set it for values
-    that are already shares."""
+    """Whether harm is the absolute difference instead of the relative difference. Set this field
+    for values that are already shares."""
     absent: Mapping[str, object] = field(
         default_factory=lambda: {"flows.subject.start": "0s", "flows.subject.stop": "1ns"}
     )
@@ -413,8 +416,8 @@ class HarmTo(Asked):
                     for alone, itself, beside in runs
                 ]
                 values = [None if a is None or b is None else a - b for a, b in harms]
-                # An incumbent that is not chosen by name is fixed in the scenario: a call, a video
-                # or short flows.
+                # Without `incumbent_at`, the incumbent is fixed in the scenario: a call, a video or
+                # short flows.
                 is_chosen = bool(self.incumbent_at)
                 other = f"{name} in its place" if is_chosen else name
                 says = (

@@ -1,4 +1,4 @@
-"""`tailback evaluate`: evaluates an algorithm, section by section of a standard."""
+"""`tailback evaluate`: evaluates an algorithm against each section of a standard."""
 
 from __future__ import annotations
 
@@ -88,8 +88,8 @@ _OPTIONS = (
 
 
 def _suite(command: Callable[..., Any]) -> Callable[..., int]:
-    """Return a command that evaluates an algorithm with a suite. `command` is a function that only
-    supplies the name and the help text."""
+    """Return a command that evaluates an algorithm with a suite. The function `command` only
+    supplies the new command's name and help text."""
 
     @functools.wraps(command)
     def run(

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from tailback.store.layout import PointRef
 
 MOST = 24
-"""The largest number of headings to print. Further headings are only counted."""
+"""The largest number of headings to print. The command prints only the number of further
+headings."""
 
 
 @click.command(

@@ -38,7 +38,8 @@ def list_(what: str | None, options: bool) -> int:
         raise InputError(names.unknown("list", what, known))
     for number, kind in enumerate((what,) if what else known):
         if what is None:
-            # An empty line shows that a kind of traffic, for example, is not under `aqm:`.
+            # An empty line separates the lists, for example the list of traffic from the list under
+            # `aqm:`.
             terminal.out(f"\n{kind}:" if number else f"{kind}:")
         for line in listing.lines(kind, options=options):
             terminal.out(line if what else f"  {line}")

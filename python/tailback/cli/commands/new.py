@@ -100,8 +100,8 @@ def _begin(kind: str, name: str) -> int:
 
 
 def _example(name: str) -> str:
-    """Return the name of an example. Raise `InputError` with the right command if it is the name of
-    a lesson, or similar to one."""
+    """Return the name of an example. If the name is the name of a lesson or similar to one, raise
+    `InputError` with the command for lessons."""
     from tailback import examples
     from tailback.teaching import lessons
 

@@ -160,8 +160,8 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""Matches the places where a table cell may break: before the interval, or before the count of runs
-that follows a number."""
+"""Matches the places where the text of a table cell may continue on a new line: before the
+interval, or before the count of runs that follows a number."""
 
 
 def _summary(comparison: Comparison) -> Table:
@@ -187,7 +187,7 @@ def _summary(comparison: Comparison) -> Table:
 
 
 MOST_REASONS = 8
-"""The largest number of reasons to print. The JSON and the report have all reasons."""
+"""The largest number of reasons to print. The JSON and the report contain all reasons."""
 
 
 def _reasons(comparison: Comparison) -> list[str]:

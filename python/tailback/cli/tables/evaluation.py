@@ -31,8 +31,8 @@ STYLES: dict[SectionVerdict, str] = {
 
 
 MIN_TEXT, MIN_STACKED = 30, 18
-"""The smallest width of a column of sentences, in characters: of each of two columns, and of the
-only column."""
+"""The smallest width, in characters, of a column of sentences. The first number applies if the
+table has one such column, the second if it has two."""
 
 
 def show(
@@ -71,8 +71,9 @@ def show(
 def _table(evaluation: Evaluation, breaks: int) -> Table:
     """Return the table of verdicts. Only titles and measures wrap.
 
-    `breaks` makes the table narrower. With 1, the measure is below the title, the interval below
-    the value, and verdicts and bounds have two lines. With 2, the interval has two lines, too.
+    `breaks` makes the table narrower. If `breaks` is 1, the measure is below the title, the
+    interval is below the value, and verdicts and bounds have two lines. If `breaks` is 2, the
+    interval has two lines, too.
     """
     stacked = breaks > 0
 

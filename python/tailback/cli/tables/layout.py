@@ -38,7 +38,7 @@ def print_table(table: Table) -> None:
 
 
 def print_wrapped(table: Table) -> None:
-    """Print a table that fits the terminal's width, if its columns that may wrap allow this."""
+    """Print a table, and wrap the text in its columns to fit the terminal's width if possible."""
     width = max(new_console().width, least_width_of(table))
     new_console(width).print(table, crop=False)
 

@@ -85,7 +85,7 @@ def connection_keys(
     kind: str, entry: Mapping[str, Any], native: ModuleType
 ) -> list[dict[str, Any]]:
     """Return keys of `[[traffic]]` that only some kinds of traffic accept, such as `cc` of web, in
-    the form of options. Other registries do not have such keys.
+    the form of options. Only the registry of traffic has such keys.
     """
     if kind != "traffic":
         return []

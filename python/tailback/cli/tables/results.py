@@ -38,7 +38,7 @@ def _of(title: str, name: str, on: On, scale: float = 1.0) -> TableQuantity:
     return TableQuantity(title, find(name, on), scale)
 
 
-# A source of traffic has only some of these quantities.
+# A summary of a source of traffic contains only some of these quantities.
 FLOW: tuple[TableQuantity, ...] = (
     _of("Mbit/s", "throughput_mbit", "flow"),
     _of("RTT ms", "rtt_ms.mean", "flow"),
@@ -231,7 +231,8 @@ def _same_in_every_seed(group: Sequence[Run]) -> bool:
             for quantity in quantities:
                 values = [quantity.metric.value(part) for part in same]
                 if values[0] is not None and values.count(values[0]) == len(values):
-                    # Pooling equal values would take several times as long, and show no spread.
+                    # Equal values have no spread, and pooling them would take several times as long
+                    # as this test.
                     continue
                 readings = [pooling.read(quantity.metric, part) for part in same]
                 found = pooling.over_runs(quantity.metric, readings)
@@ -403,8 +404,8 @@ def _harms(results: Results) -> list[TableQuantity]:
 def _sources(
     groups: Sequence[Sequence[Run]], shown: Callable[[Mapping[str, Any]], bool]
 ) -> list[tuple[Sequence[Run], int, Mapping[str, Any]]]:
-    """Return a tuple for each source of traffic that a table shows. It contains the runs of the
-    sweep point, the index of the source in a run, and the source's summary.
+    """Return a tuple for each source of traffic that a table shows. The tuple contains the runs of
+    the sweep point, the index of the source in a run, and the source's summary.
     """
     return [
         (group, i, part)
@@ -525,8 +526,8 @@ def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) ->
 
 
 _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
-"""Matches the places where a cell may break: before the interval, or before the count of runs that
-follows a number."""
+"""Matches the places where the text of a cell may continue on a new line: before the interval, or
+before the count of runs that follows a number."""
 
 
 def _lines(text: str, layout: ResultsLayout) -> str:
@@ -606,7 +607,7 @@ def _first(index: int, labels: list[str]) -> list[str]:
 
 
 Part = Callable[[Mapping[str, Any]], Any]
-"""The part of a summary that a row shows."""
+"""Returns the part of a run's summary that a row of a table shows."""
 
 
 def _estimate(group: Sequence[Run], quantity: TableQuantity, part: Part) -> Estimate:

@@ -1,4 +1,4 @@
-"""Evaluates BBR by the test cases in the appendix of its draft.
+"""Evaluates BBR by the test cases in the appendix of BBR's Internet-Draft.
 
 | module | what it has |
 |---|---|

@@ -1,4 +1,4 @@
-"""Computes `extra_acked` from a trace by the definition in section 5.5.9 of the draft."""
+"""Computes `extra_acked` from a trace by the definition in section 5.5.9 of BBR's draft."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def samples(trace: StateTrace) -> list[float]:
     """Return for each ACK how many more segments were acknowledged than BBR's bandwidth estimate
     predicts.
 
-    Both numbers count from the start of an aggregation epoch. A new epoch begins when ACKs fall
-    behind the prediction. The values are at most the window. BBR keeps a maximum of these values
-    over several rounds, but this function does not.
+    Both numbers of segments are counted from the start of an aggregation epoch. A new epoch begins
+    when ACKs fall behind the prediction. The values are limited to the congestion window. BBR keeps
+    a maximum of these values over several rounds, but this function does not.
     """
     found = []
     since, acked, before = trace.times[0], 0.0, 0.0

@@ -1,5 +1,5 @@
-"""Defines the class of a test case of the draft. A case has a scenario, a situation in which BBR is
-tested, and a rule for the verdict.
+"""Defines the class of a test case of BBR's draft. A case has a scenario, a situation in which BBR
+is tested, and a rule for the verdict.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Aim:
     find: Callable[[StateTrace], float | None]
     """Returns the time of the event, or None if BBR never enters the state."""
     set: Callable[[float], Mapping[str, object]]
-    """Returns the values to set in the scenario for an event at a given time."""
+    """Returns the scenario values that make the event happen at a given time."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Case:
     aim: Aim | None = None
     flows: tuple[str, ...] = (FLOW,)
     side: Literal["at most", "at least", "exactly"] = field(default="at most", kw_only=True)
-    """Where the value must lie, relative to the bound, for the case to pass."""
+    """Whether the value must be at most, at least or exactly the bound for the case to pass."""
     note: str = field(default="", kw_only=True)
     """Details that the draft leaves open or defines in two ways, and the choices that the case
     makes."""

@@ -1,8 +1,8 @@
 """Decides the verdicts of cases for a program, from its packets and from the qlog that it writes.
 
-A program does not report BBR's variables. If the qlog names BBR's state, this state is used.
-Otherwise, two states are inferred from packets. STARTUP ends when the program sends more slowly
-than the bottleneck delivers. In PROBE_RTT, the data in flight falls to half of the BDP.
+A program does not report BBR's variables. If the qlog names BBR's state, this module uses this
+state. Otherwise, this module infers two states from packets. STARTUP ends when the program sends
+more slowly than the bottleneck delivers. In PROBE_RTT, the data in flight falls to half of the BDP.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from tailback.evaluate.bbr.packet_trace import STEP_S, PacketTrace
 from tailback.evaluate.logged import LogTrace
 
 FULL = 0.95
-"""The link counts as full if it carries at least this share of its rate."""
+"""The link counts as full if its throughput is at least this share of its rate."""
 
 SLOWER = 0.8
-"""Sending counts as slower than the delivery if its rate over one RTT of the empty path is below
-this share of the delivery rate."""
+"""A sender counts as slower than the bottleneck if its rate is below this share of the delivery
+rate, measured over one RTT of the empty path."""
 
 FEW_FRAMES = 3
 """A queue with at most this many frames counts as empty."""
@@ -368,7 +368,7 @@ JUDGES: Mapping[str, Judge] = {
 """The cases that can be decided for a program, each with the function that decides it."""
 
 SIDES: Mapping[str, str] = {"A.5": "at most"}
-"""For these cases, whether a program's value must be at most or at least the bound. The entry
+"""For some cases, whether a program's value must be at most or at least the bound. The entry
 replaces `Case.side`."""
 
 BY_STATES = ("A.5",)

@@ -39,8 +39,8 @@ class PacketTrace:
     backlog: Sequence[float]
     """Bytes in the queue."""
     rtts: Sequence[float]
-    """Mean RTT of each interval, in seconds. Without a measured packet, it is the RTT of the empty
-    path."""
+    """Mean RTT of each interval, in seconds. If no RTT was measured in an interval, the entry is
+    the RTT of the empty path."""
     drops: Sequence[float]
     """Time of each drop, in seconds."""
     base_s: float
@@ -85,7 +85,8 @@ class PacketTrace:
 
     @property
     def first_s(self) -> float:
-        """The end (in seconds) of the first interval in which a packet arrived."""
+        """The end (in seconds) of the first interval in which a packet arrived at the
+        bottleneck."""
         return next((at for at, sent in zip(self.times, self.sent, strict=True) if sent > 0), 0.0)
 
     def index(self, at: float) -> int:

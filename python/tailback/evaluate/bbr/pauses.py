@@ -11,7 +11,8 @@ period."""
 
 
 def pauses(since_s: float, span_s: float) -> list[list[str]]:
-    """Return the pauses from `since_s` on, for `span_s` seconds, in the form of `flows.pause`."""
+    """Return the pauses that begin at `since_s` and continue for `span_s` seconds, as a value for
+    `flows.pause`."""
     count = round(span_s / EVERY_S)
     begins = [since_s + n * EVERY_S for n in range(count)]
     return [[seconds(at), seconds(at + EVERY_S / 2)] for at in begins]

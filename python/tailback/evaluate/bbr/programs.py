@@ -31,7 +31,8 @@ CAPTION = (
 )
 
 AROUND, EVERY = 5, 5
-"""Number of rows before and after the decision, and number of intervals that each row covers."""
+"""In the table of samples, the number of rows before and after the decision, and the number of
+intervals that each row covers."""
 
 _RECORD = f'\n[record]\ninterval = "{1e3 * STEP_S:.0f}ms"\nevents = true\n'
 
@@ -125,7 +126,7 @@ def scenario_text(case: Case, program: ProgramSubject) -> str:
 
 
 def observed(run: Run, name: str) -> Seen:
-    """Read the packets and the qlog of a flow or program in a run."""
+    """Read the packets and the qlog that a run recorded for a flow or program."""
     packets = PacketTrace.of(run, name)
     # A packet arrives half of the base RTT after it was sent. Assume that it arrives in the middle
     # of its interval.
@@ -140,8 +141,8 @@ def unseen(case: Case, why: str) -> CaseResult:
 
 
 def verdict(case: Case, seen: Sequence[Seen], ran: Results) -> CaseResult:
-    """Return the result of a case. It comes from the first seed that fails, or from the first seed
-    if no seed fails.
+    """Return the result of a case. The result comes from the first seed that fails, or from the
+    first seed if no seed fails.
     """
     judge, side = outside.JUDGES[case.id], outside.SIDES.get(case.id, case.side)
     findings = [(finding(judge, one), one) for one in seen]
@@ -164,7 +165,8 @@ def finding(judge: outside.Judge, seen: Seen) -> Finding:
 
 
 def rows(seen: Seen, index: int) -> list[dict[str, float | str]]:
-    """Return the data of packets and qlog around an interval, with a row for each 50 ms."""
+    """Return the data from the packets and the qlog around an interval, with a row for every 50
+    ms."""
     p, log = seen.packets, seen.log
     wanted = range(index - AROUND * EVERY, index + AROUND * EVERY + 1, EVERY)
     found: list[dict[str, float | str]] = []

@@ -28,8 +28,9 @@ class CaseResult(SectionResult):
 
 
 def worst(findings: Sequence[tuple[Finding, T]]) -> tuple[Finding, T]:
-    """Return the finding that decides over all seeds: the first `fail`, otherwise the first
-    `undecided`, otherwise the first finding. Each finding is paired with the data of its run."""
+    """Return the finding that decides the verdict over all seeds: the first `fail`, otherwise the
+    first `undecided`, otherwise the first finding. Each finding is paired with the data of its
+    run."""
     order = {"fail": 0, "undecided": 1}
     return min(findings, key=lambda pair: order.get(pair[0].verdict, 2))
 

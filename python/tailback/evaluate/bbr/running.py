@@ -19,7 +19,8 @@ from tailback.running.options import RunOptions
 
 @dataclass(frozen=True)
 class Played:
-    """The outcome of a case with one seed: the observations, or the reason why there are none."""
+    """The outcome of a case with one seed: the observations, or the reason why nothing could be
+    observed."""
 
     case: Case
     seed: int

@@ -25,10 +25,10 @@ class BbrSubject:
 def parse(text: str, *, traced: bool, added: Sequence[Mapping[str, Any]] = ()) -> BbrSubject:
     """Parse the name and options of a subject. `added` has the congestion controls of plugins.
 
-    If `traced` is true and the algorithm has the option `trace`, enable this option. It
+    If `traced` is true and the algorithm has the option `trace`, enable this option. This option
     records the algorithm's whole state.
 
-    Raises `InputError` if the name has no "bbr" in it, or if an option has no value.
+    Raises `InputError` if the name does not contain "bbr", or if an option has no value.
     """
     name, options = naming.split(text, "evaluate bbr")
     if "bbr" not in name.lower():

@@ -13,7 +13,7 @@ PHASES = ("UP", "DOWN", "CRUISE", "REFILL")
 IN_PROBE_BW = (*PHASES, "PROBE_BW")
 
 OF_INTERVALS = ("srtt_ns", "delivered_bytes")
-"""Quantities that are sampled at the end of each record interval, not after each ACK."""
+"""Quantities that a run samples at the end of each record interval, not after each ACK."""
 
 BOUNDS = ("inflight_hi", "inflight_lo", "bw_lo_mbit", "headroom")
 """Quantities for which the value 0 means that no bound is set."""
@@ -81,7 +81,7 @@ class StateTrace:
     @cached_property
     def states(self) -> list[str]:
         modes = [MODES[int(mode)] for mode in self.values["mode"]]
-        # Records of BBR version 1 do not name the phases.
+        # Records of BBR version 1 do not name the phases of PROBE_BW.
         if "inflight_hi" not in self.values or "phase" not in self.values:
             return modes
         phases = self.values["phase"]

@@ -85,7 +85,8 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 ASKED: tuple[Criterion, ...] = (*nsperf.CRITERIA, *l4s.CRITERIA)
-"""Criteria from other sources than RFC 9743. They run only if `--part` names them."""
+"""Criteria from sources other than RFC 9743. These criteria are evaluated only if `--part` names
+them."""
 
 _standard = execution.Standard("cc", "cc", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

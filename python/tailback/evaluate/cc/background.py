@@ -2,7 +2,7 @@
 widely deployed without being a standard.
 
 LEDBAT slows down when it competes with any flow that fills the queue. The verdict therefore
-compares the subject's harm to LEDBAT with the harm that CUBIC does, not with that of a second
+compares the subject's harm to LEDBAT with CUBIC's harm to LEDBAT, not with the harm of a second
 LEDBAT flow."""
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from tailback.evaluate.criteria import AgainstThroughput, HarmTo
 _SCENARIO = "5.2.1-background.toml"
 
 QUICK_SEEDS = 30
-"""Three times as many seeds as in most sections. The shares of two flows in a short buffer differ
-much between seeds, so ten seeds would leave an interval wider than the margin."""
+"""The number of seeds, which is three times the number in most sections. The shares of two flows in
+a short buffer differ much between seeds, so ten seeds would leave an interval wider than the
+margin."""
 
 CRITERIA = (
     HarmTo(

@@ -1,9 +1,10 @@
 """RFC 9331 section 4.3: the L4S requirements for a congestion control, tested on the paths of
 published tests.
 
-The RFC has few thresholds. Where the tested algorithm competes with CUBIC or Reno, its harm to them
-decides the verdict. The authors of tailback chose all other bounds. Packets of controls that send
-ECT(1) use the L4S queue, and all other packets use the classic queue.
+The RFC has few thresholds. If the tested algorithm competes with CUBIC or Reno, its harm to CUBIC
+or Reno decides the verdict. The RFC does not set the other bounds, so the authors of tailback chose
+them. Packets of controls that send ECT(1) use the L4S queue, and all other packets use the classic
+queue.
 """
 
 from __future__ import annotations

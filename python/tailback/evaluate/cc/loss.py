@@ -1,4 +1,4 @@
-"""RFC 9743 section 5.1.3: no high steady loss."""
+"""RFC 9743 section 5.1.3: no persistently high loss rate."""
 
 from __future__ import annotations
 

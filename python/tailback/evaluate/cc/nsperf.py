@@ -24,8 +24,8 @@ little, and each run takes a long time."""
 def _drops(reference: str) -> dict[str, Any]:
     """Return the measure that a section about retransmissions uses for a program and its reference.
 
-    Encrypted packets do not show whether they are retransmissions, and a qlog of every packet is
-    too large at 1 Gbit/s. So the section counts drops instead.
+    Encrypted packets do not show whether they are retransmissions. At 1 Gbit/s, a qlog of every
+    packet would be too large. For a program, the section therefore counts drops.
     """
     measure = f"share of packets that the queue drops, minus {reference}'s"
     return {"measure": measure, "value": measures.lost_share}

@@ -1,4 +1,4 @@
-"""Sections of RFC 9743 whose verdict no run can decide."""
+"""Lists sections of RFC 9743 that no run can decide."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from tailback.evaluate.logged import LogTrace, least
 from tailback.store.results import Run
 
 BACK_S, RTT_S = 12.0, 0.05
-"""The time at which the scenario's outage ends, and the round-trip time without queues, in
-seconds."""
+"""The time at which the scenario's outage ends, and the round-trip time of the path without queues,
+in seconds."""
 
 
 DATAGRAM_BYTES = 1472
@@ -20,8 +20,8 @@ DATAGRAM_BYTES = 1472
 packets."""
 
 DATA_BYTES = 1000
-"""A datagram with data has at least this many bytes. The reason is that a sender fills the
-datagrams of a bulk transfer, including its probes. ACKs and PINGs are shorter."""
+"""A datagram with data has at least this many bytes. In a bulk transfer, a sender fills its
+datagrams, including its probes. Datagrams with only ACK and PING frames are shorter."""
 
 
 def _flight_after_outage(run: Run) -> float | None:
@@ -38,8 +38,8 @@ def _flight_after_outage(run: Run) -> float | None:
 
 def _arrived_after_outage(run: Run) -> float | None:
     """Return how many full datagrams arrive after the outage, within one and a half round trips of
-    the first datagram with data. These are the datagrams that the sender had in flight in the first
-    round trip."""
+    the first datagram with data. The counted datagrams are those that the sender had in flight in
+    the first round trip."""
     delivered = measures.series(run, "delivered_bytes")
     before = measures.last_before(delivered, BACK_S)
     first = _first_data(delivered)

@@ -1,4 +1,4 @@
-"""A.10: PROBE_RTT begins after 5 s without a lower delay, and ends again."""
+"""A.10: PROBE_RTT begins if no lower RTT is measured for 5 s, and later ends."""
 
 from __future__ import annotations
 

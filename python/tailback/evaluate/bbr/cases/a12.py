@@ -11,7 +11,7 @@ RATE_MBIT = 20.0
 RIGHT = 0.95
 """The smallest share of ACKs for which `extra_acked` must agree with the draft's definition."""
 EVERY = 7
-"""The case checks every seventh ACK."""
+"""The case checks only every seventh ACK."""
 
 
 def judge(seen: Observed) -> Finding:

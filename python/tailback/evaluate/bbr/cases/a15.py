@@ -1,6 +1,7 @@
-"""A.15: BBR finds a rate that has grown tenfold.
+"""A.15: BBR finds the new rate after the link's rate has grown tenfold.
 
-To do so, BBR raises inflight_longterm in each round by twice as much as in the round before.
+To find the rate, BBR raises inflight_longterm in each round by twice as much as in the round
+before.
 """
 
 from __future__ import annotations

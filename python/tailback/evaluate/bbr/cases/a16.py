@@ -1,4 +1,4 @@
-"""A.16: within two cycles, BBR follows a rate that falls to a tenth."""
+"""A.16: within two cycles, BBR adapts to a link rate that falls to a tenth."""
 
 from __future__ import annotations
 

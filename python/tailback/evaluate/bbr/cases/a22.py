@@ -1,4 +1,5 @@
-"""A.22: in REFILL, low samples do not lower max_bw if the application limits the flow."""
+"""A.22: in REFILL, low delivery-rate samples do not lower max_bw if the application limits the
+flow."""
 
 from __future__ import annotations
 
