@@ -213,6 +213,6 @@ _PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 _STRING = re.compile(rb'"[^"]*"?')
 _EXTREME = re.compile(rb"\d{200}|[eE]\+?\d{3}")
-"""Matches each number that could overflow floating point or take long to parse. Only a text with a
-match has its numbers checked one by one, because this check doubles the time for reading."""
+"""Matches each number that could overflow floating point or take long to parse. If a text has no
+match, its numbers are not checked one by one, because this check doubles the time for reading."""
 _NOT_BRACKETS = bytes(c for c in range(256) if c not in b"[]{}")

@@ -14,7 +14,8 @@ _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
 # If a message contains a command, such as `tailback kernel build --release 6.1`, do not replace the
 # command's options.
 _COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
-# In the advice to run the scenario again with an option, do not replace the option either.
+# Also do not replace an option after the words "again with", because they advise the user to repeat
+# a command.
 _OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
 _CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
 _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")

@@ -169,8 +169,8 @@ class Asked:
         note: str,
         results: Mapping[str, Results] | None = None,
     ) -> SectionResult:
-        """Return the section's result. It includes the attributes of the section and the ids of the
-        sweeps.
+        """Return the section's result, which includes the attributes of the section and the ids of
+        the sweeps.
         """
         sweeps = tuple(dict.fromkeys(one.id for one in (results or {}).values()))
         return SectionResult(
@@ -196,8 +196,8 @@ class Asked:
         results: Mapping[str, Results],
         against: str = "",
     ) -> SectionResult:
-        """Return the section's result for a decision. It includes a figure that shows the values at
-        all sweep points.
+        """Return the section's result for a decision. The result includes a figure that shows the
+        values at all sweep points.
         """
         note = _note(decision, points)
         result = self.result(
@@ -329,8 +329,8 @@ class Against(Asked):
         return self.decided(found, measure, self.margin, points, results, name)
 
     def loss(self, new: float | None, old: float | None) -> float | None:
-        """Return how much worse `new` is than the reference's value `old`, or None if one is
-        missing."""
+        """Return how much worse `new` is than the reference's value `old`, or None if one of the
+        two values is missing."""
         if new is None or old is None:
             return None
         loss = new - old if self.better == "less" else old - new
@@ -377,8 +377,8 @@ class HarmTo(Asked):
     """Values that stop the competitor from sending, for the run with the incumbent alone."""
 
     def jobs(self, folder: Path, subject: Subject, request: Request) -> Mapping[str, Job]:
-        """Return three jobs for each incumbent: alone, with another incumbent, and with the
-        subject."""
+        """Return three jobs for each incumbent: the incumbent alone, with another incumbent, and
+        with the subject."""
         made = {}
         for name in self._names(request):
             own = self.placed(Subject(name, name))
@@ -406,7 +406,8 @@ class HarmTo(Asked):
     def outcome(
         self, subject: Subject, request: Request, results: Mapping[str, Results]
     ) -> SectionResult:
-        """Decide whether the tested algorithm harms incumbents more than they harm each other."""
+        """Decide whether the tested algorithm harms incumbents more than incumbents harm each
+        other."""
         points = []
         for name in self._names(request):
             own = (results[f"{name}, {what}"] for what in ("alone", "itself", "subject"))

@@ -32,7 +32,7 @@ class PointOutcome:
     says: str = ""
     """The measured numbers from which the values were computed, as text."""
     most: float = math.inf
-    """The largest possible magnitude of a value. No interval extends beyond it."""
+    """The largest possible magnitude of a value. No interval extends beyond this magnitude."""
 
     @property
     def mean(self) -> float:
@@ -84,9 +84,9 @@ def decide(
     """Decide whether the values of all sweep points are within an upper limit.
 
     `words` has two verdicts. The section gets the first verdict if the whole interval of any sweep
-    point is above the limit. It gets the second verdict if the intervals of all sweep points are
-    within the limit. With `worst`, the largest value over seeds replaces the interval. With
-    `one_seed_decides`, a run with one seed suffices for a verdict. Set `one_seed_decides` for
+    point is above the limit. The section gets the second verdict if the intervals of all sweep
+    points are within the limit. With `worst`, the largest value over seeds replaces the interval.
+    With `one_seed_decides`, a run with one seed suffices for a verdict. Set `one_seed_decides` for
     requirements that must hold with every seed.
     """
     known = [point for point in points if point.values]

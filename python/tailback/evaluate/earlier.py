@@ -19,7 +19,8 @@ _SHAPE = {
 def read(file: Path, suite: str) -> dict[str, tuple[str, float | None]]:
     """Return the verdict and value of each section in a file that `evaluate --json` has written.
 
-    Raises `InputError` if the file does not contain such JSON, or belongs to another suite.
+    Raises `InputError` if the file does not contain the JSON of an evaluation, or belongs to
+    another suite.
     """
     found = foreign.parse_json(foreign.read(file), file)
     where = shape.fault(found, _SHAPE)

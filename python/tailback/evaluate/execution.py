@@ -33,7 +33,8 @@ class Standard:
     folder: Path
     """The folder of the scenarios."""
     asked: Sequence[Criterion] = ()
-    """Criteria from other documents than the standard, which run only if `--part` names them."""
+    """Criteria from documents other than the standard, which are evaluated only if `--part` names
+    them."""
 
     def sections(self) -> Sequence[tuple[str, str]]:
         return [(one.id, one.title) for one in (*self.criteria, *self.asked)]
@@ -160,8 +161,8 @@ def rejection(jobs: Iterable[Job], request: Request) -> str:
 def renamed(
     failures: Iterable[str], flows: Iterable[str], program: Subject | ProgramSubject
 ) -> list[str]:
-    """Return messages that call a program by its own name. In the scenarios of sections it has the
-    name of the flow that it replaces."""
+    """Return messages that call a program by its own name. In the scenarios of sections, the
+    program has the name of the flow that it replaces."""
     pattern = re.compile(rf"\bprogram (?:{'|'.join(map(re.escape, sorted(flows)))})(?=[/ ])")
     return [pattern.sub(lambda _: f"program {program.name}", failure) for failure in failures]
 
@@ -169,7 +170,7 @@ def renamed(
 def refuse_without_runs(name: str, own: Iterable[Results], failures: Sequence[str]) -> None:
     """Raise `InputError` if no run of a program ended.
 
-    The likely cause is a wrong argument or a missing file. This is no property of the
+    The likely cause is a wrong argument or a missing file. Such an error is not a property of the
     algorithm, so it must not decide a verdict.
     """
     if failures and not any(len(one) for one in own):

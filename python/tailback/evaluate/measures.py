@@ -1,5 +1,5 @@
-"""Functions that sections use to measure a run. Each returns None if the run does not have the
-value."""
+"""Functions that sections use to measure a run. Each function returns None if the run does not have
+the value."""
 
 from __future__ import annotations
 

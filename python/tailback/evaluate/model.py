@@ -51,7 +51,7 @@ class Request:
     quick: bool = False
     """Whether to use shorter runs, fewer sweep points and fewer seeds."""
     worst: bool = False
-    """Whether the worst seed decides instead of the mean."""
+    """Whether the value of the worst seed decides the verdict, instead of the mean over seeds."""
     against: str | None = None
     """The reference to compare the tested algorithm with. None means the reference of the suite."""
     parts: tuple[str, ...] = ()
@@ -90,12 +90,12 @@ class SectionResult:
     """What `value` measures, with its unit."""
     value: float | None
     bound: float | None
-    """The limit with which `value` is compared, or None. `at_least` tells whether it is a lower or
-    an upper limit."""
+    """The limit with which `value` is compared, or None. `at_least` tells whether this limit is a
+    lower or an upper limit."""
     ci95: tuple[float, float] | None
     """95 % interval of `value` over seeds. None for one seed or identical runs."""
     scenario: str
-    """The file name of the scenario. Empty if the section ran nothing."""
+    """The file name of the scenario. Empty if the section executed no runs."""
     note: str = ""
     """A sentence about what the section found, or why it is not observable."""
     sweeps: tuple[str, ...] = ()
@@ -103,11 +103,12 @@ class SectionResult:
     command: str = ""
     """The command that runs the scenario with the tested algorithm."""
     at_least: bool = False
-    """Whether `value` must be at least `bound`. If not, it must be at most `bound`."""
+    """Whether `value` must be at least `bound`. If false, `value` must be at most `bound`."""
     is_exact: bool = False
     """Whether `value` must equal `bound`, up to the tolerance in `note`."""
     blocks: Callable[[], Sequence[Block]] | None = field(default=None, compare=False, repr=False)
-    """Makes the figures and tables of the report. It is called only if a report is written."""
+    """Makes the figures and tables of the report. This function is called only if a report is
+    written."""
 
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
@@ -190,7 +191,7 @@ class Evaluation:
     argument: str = ""
     """The tested algorithm as written on the command line. Empty if it equals `subject`."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """The scenarios by file name. If empty, use the scenarios in the folder."""
+    """The scenarios by file name. If empty, use the scenarios in the folder `scenarios`."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -251,7 +252,7 @@ class Evaluation:
     def changes(self, before: Mapping[str, tuple[str, float | None]]) -> list[SectionChange]:
         """Return the sections that differ from an earlier evaluation.
 
-        `before` has the verdict and value of each section of that evaluation.
+        `before` contains the verdict and value of each section of the earlier evaluation.
         """
         return [
             SectionChange(one.id, *before[one.id], one.verdict, one.value)

@@ -60,7 +60,7 @@ def suite_and_subject(
 
 
 def _subject(name: str, options: Mapping[str, object]) -> str:
-    """Return an algorithm with options as `tailback evaluate` reads it."""
+    """Return an algorithm and its options as an argument of `tailback evaluate`."""
     for key, value in options.items():
         if isinstance(value, (dict, list)) or "," in str(value):
             raise InputError(
@@ -71,7 +71,8 @@ def _subject(name: str, options: Mapping[str, object]) -> str:
 
 
 def _number(kind: str, known: list[str], wanted: str | None) -> int:
-    """Return the position of a flow or link. Without a name, return the only flow or link."""
+    """Return the position of a flow or link. Without a name, return the position of the only flow
+    or link."""
     several = list(dict.fromkeys(known))
     if wanted is None:
         if len(several) != 1:
@@ -86,6 +87,7 @@ def _number(kind: str, known: list[str], wanted: str | None) -> int:
 def evaluate(
     manifest: Mapping[str, Any], request: Request, *, flow: str | None, link: str | None
 ) -> Evaluation:
-    """Evaluate the algorithm of a flow or link. The subject in `request` is replaced."""
+    """Evaluate the algorithm of a flow or link. This algorithm replaces the subject in
+    `request`."""
     suite, name = suite_and_subject(manifest, flow, link)
     return suites.evaluate(suite, replace(request, name=name))

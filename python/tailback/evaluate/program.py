@@ -36,7 +36,7 @@ OF_THE_SECTION = (
 """Keys of `[[programs]]` that the scenario of each section sets."""
 
 NOT_OF_A_PROGRAM = "is not part of a program"
-"""The end of the message about a key that a program's file cannot have."""
+"""The end of the message about a key that a program's file must not contain."""
 
 _AROUND = (("duration", '"10s"'), ("bottleneck.rate", '"10Mbit"'), ("path.rtt", '"20ms"'))
 """Keys that complete a file with only `[[programs]]`, so that it can be validated as a scenario."""
@@ -93,11 +93,12 @@ def read(file: str, request: Request) -> ProgramSubject:
         raise InputErrors(*wrong) from None
     others = [key for key in table if key != "programs"]
     if "bottleneck" in others or "path" in others:
-        # Errors of values would only distract from the one cause.
+        # The file is a whole scenario, so report only this error, and not the errors of single
+        # values.
         raise InputErrors(_whole_scenario(file, text, others))
     own = _own_errors(file, text, table)
-    # The validation adds a duration and a path of its own, so errors of keys that the user has to
-    # remove may be false.
+    # For the validation, tailback adds a duration and a path to the file. Errors about keys that
+    # the user has to remove may therefore be false.
     removed = {error.line for error in own if error.message.endswith(NOT_OF_A_PROGRAM)}
     wrong = [one for one in wrong if isinstance(one, str) or one.line not in removed] + [*own]
     if wrong:

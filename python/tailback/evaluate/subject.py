@@ -53,9 +53,9 @@ class Subject:
 def resolve(kind: Literal["cc", "aqm"], request: Request) -> Subject:
     """Return the tested algorithm of a request, with its reference.
 
-    Raises `InputError` for a name that neither the registry nor a plugin has. Also raises it for an
-    option that the algorithm does not have. With the kernel engine, an unknown name is assumed to
-    be an algorithm that only the kernel has.
+    Raises `InputError` for a name that neither the registry nor a plugin has. Also raises
+    `InputError` for an option that the algorithm does not have. With the kernel engine, an unknown
+    name is assumed to be an algorithm that only the kernel has.
     """
     texts = [request.name, *([] if request.against is None else [request.against])]
     are_programs = [text.startswith(PREFIX) for text in texts]
@@ -120,13 +120,13 @@ def _programs(request: Request) -> set[str]:
 def _may_be_a_kernels(name: str) -> bool:
     """Return whether the kernel could have an algorithm of this name.
 
-    Names in the kernel have only letters, digits and underscores.
+    The kernel's names of algorithms contain only letters, digits and underscores.
     """
     return name.isascii() and name.replace("_", "").isalnum()
 
 
 def added(kind: str, request: Request) -> list[dict[str, Any]]:
-    """Return the entries of a registry that the request's plugins add."""
+    """Return the entries that the request's plugins add to a registry."""
     from tailback.plugins import asked, copies
 
     folders = [*map(Path, request.run.plugins), *asked.by_environment()]

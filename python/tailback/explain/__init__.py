@@ -62,7 +62,7 @@ class Explanation:
     flows: list[dict[str, Any]]
     links: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
-    #: Programs, of which tailback knows only the packets in the network.
+    #: Programs, of which tailback records only the packets in the network.
     programs: list[dict[str, Any]]
     #: The changes that `[[events]]` made during the run.
     changes: list[dict[str, Any]]

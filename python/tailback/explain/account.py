@@ -27,7 +27,7 @@ _SENDER = {
         "from": [shape.whole],
         "to": [shape.whole],
     },
-    # Runs of earlier versions of tailback do not have this key.
+    # Runs of earlier versions of tailback do not have the key `slow_start`.
     "slow_start": shape.Absent(
         shape.maybe(
             {
@@ -95,7 +95,7 @@ def read(run: StoredRun) -> dict[str, Any] | None:
 
 def _stranger(account: dict[str, Any], summary: dict[str, Any]) -> str | None:
     """Find a part of `account.json` that does not match the run's summary or that has an unknown
-    name. Return its place, or None if everything matches.
+    name. Return the place of this part, or None if everything matches.
     """
     for kind, known in (("flows", summary["flows"]), ("links", summary["queues"])):
         # `account.json` and the summary list flows and links in the order of the scenario.

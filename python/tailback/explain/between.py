@@ -13,15 +13,15 @@ DECISIVE = 0.2
 STATES = 0.2
 """Two flows take turns if each of them leads for at least this share of the time.
 
-If the time without a leader is also shorter than the time for which each flow leads, the pair
-counts as having two states.
+A flow leads while its throughput is clearly higher. The pair of flows counts as having two states
+if each flow also leads for longer than the throughputs are similar.
 """
 FLOOR = 2
 """The smallest value, in segments, to which a congestion control reduces its window."""
 
 
 def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None) -> dict[str, Any]:
-    """Return facts that compare two flows. `first` has the higher throughput."""
+    """Return facts that compare two flows. The flow `first` has the higher throughput."""
     answers = [_answer(flow) for flow in (first, other)]
     high, low = first["throughput_mbit"], other["throughput_mbit"]
     turns = bool(lead and lead["changes"] >= 3 and min(lead["shares"].values()) >= STATES)
@@ -40,9 +40,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return by how much, and how often, a flow reduces its window in response to the queue's
-    signals.
-    """
+    """Return how much and how often a flow reduces its window in response to the queue's signals."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

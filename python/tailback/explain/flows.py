@@ -7,7 +7,7 @@ from typing import Any
 from tailback.explain import reductions, slow_start, words
 
 SEEN = 0.005
-"""The smallest share of time that the sentences mention. The JSON also has smaller shares."""
+"""The smallest share of time that the sentences mention. The JSON also contains smaller shares."""
 
 
 def of(recorded: dict[str, Any], summary: dict[str, Any], kind: str) -> dict[str, Any]:

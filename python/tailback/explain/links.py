@@ -12,10 +12,11 @@ STANDING = 0.5
 PACKET = 1514
 """Size of a packet in bytes. A mean backlog below one packet does not count as a queue."""
 SHOWN = 4
-"""The largest number of quantities of an AQM's state that the sentences mention. The JSON has all
-of them."""
+"""The largest number of quantities of an AQM's state that the sentences mention. The JSON contains
+all quantities."""
 SEEN = 0.01
-"""The smallest share of a queue that the sentences mention. The JSON also has smaller shares."""
+"""The smallest share of a queue that the sentences mention. The JSON also contains smaller
+shares."""
 
 SEVERAL = (
     *("cake", "dualpi2", "fq", "fq_codel", "fq_pie"),

@@ -44,7 +44,7 @@ def sentence(found: Sequence[dict[str, Any]]) -> str:
 
 
 def refusal(name: str, summary: dict[str, Any]) -> str | None:
-    """Return why `explain` has no data about this name, or None if a flow or source has the
+    """Return why `explain` has no data about this name, or None if a flow or source has this
     name."""
     known = [part["name"] for kind in ("flows", "traffic") for part in summary[kind]]
     if name in known:

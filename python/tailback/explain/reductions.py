@@ -72,16 +72,17 @@ def _group(reason: str, count: int, before: int, listed: list[dict[str, Any]]) -
         "to": median([reduction["to"] for reduction in matches]),
         "undone": sum(reduction.get("undone", False) for reduction in matches),
         # `restored` counts the reductions after which the window grew back to its old size.
-        # `followed` counts the reductions for which the run shows whether it grew back.
+        # `followed` counts the reductions for which the run shows whether the window grew back.
         "followed": len(again),
         "restored": sum(after >= WHOLE * window for window, after in again),
     }
 
 
 def restored(groups: list[dict[str, Any]], reasons: tuple[str, ...]) -> tuple[int, int]:
-    """Return two counts of the reductions with these reasons. The first counts those after which
-    the window regained its earlier size before the next reduction. The second counts those for
-    which the run shows whether it did.
+    """Return two counts of the reductions with these reasons. The first count is the number of
+    reductions after which the window regained its earlier size before the next reduction. The
+    second count is the number of reductions for which the run shows whether the window regained its
+    size.
     """
     own = [group for group in groups if group["reason"] in reasons]
     return sum(group["restored"] for group in own), sum(group["followed"] for group in own)

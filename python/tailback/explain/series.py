@@ -15,7 +15,8 @@ LEAD = 2.0
 """A flow leads if its throughput is at least this many times the throughput of the other flow."""
 SECOND = 1_000_000_000
 ROWS = 3_000_000
-"""The largest number of rows in a series that `explain` reads. Longer series would make it slow."""
+"""The largest number of rows in a series that `explain` reads. Longer series would make `explain`
+slow."""
 PLAIN = ("backlog_packets", "backlog_bytes")
 """Quantities of every link, which are not part of the AQM's state."""
 
@@ -48,8 +49,8 @@ def states(series: pl.DataFrame, link: str, warmup_s: float) -> list[dict[str, A
             {
                 "quantity": quantity,
                 "n": len(values),
-                # A quantity that never falls is a counter. Explanations leave it out, because the
-                # summary has its total.
+                # A quantity that never falls is a counter. Explanations leave out counters, because
+                # the summary contains their totals.
                 "grows": all(b >= a for a, b in pairwise(values)),
                 "mean": sum(values) / len(values),
                 "min": min(values),

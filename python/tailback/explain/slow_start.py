@@ -34,7 +34,7 @@ WHY = words.REASONS | {
 
 
 def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the facts about the end of slow start, or None if it did not end."""
+    """Return the facts about the end of slow start, or None if slow start did not end."""
     end = recorded["slow_start"]
     if end is None:
         return None
@@ -43,7 +43,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
         "why": end["why"],
         "cwnd": end["cwnd"],
         "rtt_ms": end["srtt_ns"] / 1e6,
-        # This is the queueing delay that the sender measures at the end of slow start.
+        # The queueing delay that the sender measures at the end of slow start is srtt minus the
+        # smallest RTT.
         "queue_ms": max(end["srtt_ns"] - end["min_rtt_ns"], 0) / 1e6,
         "lost": end["lost"],
         "settled": end["settled"],
@@ -51,8 +52,8 @@ def of(recorded: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def of_series(series: pl.DataFrame, flow: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the facts that `of` returns, but for a flow of the kernel engine. Slow start ends at
-    the first sample in which ssthresh is set.
+    """Return the same facts as `of`, but for a flow of the kernel engine. Slow start ends at the
+    first sample in which ssthresh is set.
     """
     import polars as pl
 

@@ -25,14 +25,14 @@ Key = tuple[str, int, str, str]
 class Reason:
     """A quantity in the explanations of runs that differs between the baseline and some variant.
 
-    This means that the ranges of the values over seeds do not overlap, and that the means differ by
-    more than a minimum.
+    A quantity differs if the ranges of its values over seeds do not overlap, and if its means
+    differ by more than a minimum.
     """
 
     kind: str
     name: str
     quantity: str
-    #: For each variant, the mean over seeds. The baseline comes first.
+    #: The quantity's mean over seeds, for each variant. The baseline comes first.
     values: dict[str, float]
     #: The variants whose mean differs from the baseline's mean.
     differ: list[str]
@@ -149,7 +149,8 @@ def _apart(one: Sequence[float], other: Sequence[float], quantity: str) -> bool:
 
 def _size(reason: Reason) -> float:
     """Return a sort key, which is larger for quantities that are listed earlier. First come the
-    shares of time for which a cause limited a flow. Among them, the largest difference comes first.
+    shares of time for which a cause limited a flow. Among these shares, the largest difference
+    comes first.
     """
     values = list(reason.values.values())
     gap = max(values) - min(values)

@@ -49,7 +49,8 @@ KERNEL_REASONS = REASONS | {
     "rack": "a loss (fast recovery)",
     "ece": "CE marks (CWR)",
 }
-"""The reasons for the kernel engine. On this engine, tcp_info shows only the congestion state."""
+"""The reasons in runs of the kernel engine. On this engine, tcp_info shows only the congestion
+state, not the exact reason."""
 
 LOSSES = ("dupthresh", "rack", "rack_timer", "probe", "timeout")
 UNDONE = ("undo_dsack", "undo_original")
@@ -59,8 +60,8 @@ HEEDLESS = ("bbr",)
 """Congestion controls that ignore losses, because a model of the path sets the window. A recovery
 reduces the window only temporarily."""
 MODELLED = (*HEEDLESS, "bbr2", "bbr3")
-"""Congestion controls with a model of the path. If the model includes losses and marks, they limit
-the window but do not reduce it by a fixed factor."""
+"""Congestion controls with a model of the path. In some of these models, losses and marks limit the
+window, but they do not reduce it by a fixed factor."""
 
 CAUSES = {
     "overflow": "dropped because the queue was full",

@@ -1,5 +1,5 @@
 """Draws figures in a child process of tailback. Each line of stdin is a Vega-Lite specification.
-For each, the process prints the SVG as one line.
+For each specification, the process prints the SVG as one line.
 
 This file is run as a script, so that the process loads only the modules that draw figures. If the
 process cannot draw a figure, it prints an empty line. The parent process then draws the figure

@@ -21,7 +21,7 @@ VEGA_LITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
 
 
 def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
-    """Return the Vega-Lite specification, including the house style.
+    """Return the Vega-Lite specification, including tailback's style for figures.
 
     Raises `altair.MaxRowsError` if a dataset has more than `MAX_ROWS` rows.
     """
@@ -33,15 +33,16 @@ def spec(chart: alt.TopLevelMixin) -> dict[str, Any]:
             {"validate": False} if isinstance(chart, alt.TopLevelMixin) else {}
         )
         made: dict[str, Any] = chart.to_dict(**options)
-    # A report's figures use the house style, whatever theme the caller's notebook has enabled.
+    # A report's figures always use tailback's style, even if the caller's notebook has enabled a
+    # theme.
     made["config"] = theme()["config"]
     drawable: dict[str, Any] = cleaned(made)
     return drawable
 
 
 def _drawer() -> Any:
-    """Return the drawing library. A report that takes all figures from the cache does not load
-    it."""
+    """Return the drawing library. A report that takes all figures from the cache does not load this
+    library."""
     import vl_convert
 
     return vl_convert

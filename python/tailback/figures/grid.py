@@ -74,8 +74,8 @@ def grid(
 class Tables:
     """A figure of several tables that differ only in their names and data.
 
-    It replaces Altair's own concatenation. Altair copies and joins every part of every table
-    several times, which takes as long as drawing the tables.
+    This class replaces Altair's own concatenation. Altair copies and joins every part of every
+    table several times, which takes as long as drawing the tables.
     """
 
     table: Chart

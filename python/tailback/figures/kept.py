@@ -5,7 +5,7 @@ Drawing takes most of the time of a report from stored runs. A figure depends on
 specification, the versions of tailback and of the drawing library, and the installed fonts and
 their settings. The cache has a file for each combination of these inputs. Each file begins with a
 hash of the rest of the file, so a file that was only partly written is ignored. The cache folder
-belongs to the user. `export` also keeps its scripts in this folder.
+belongs to the user. The module `export` also keeps its scripts in this folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The house style of all figures: fonts, sizes, and colours that colour-blind readers can
+"""The common style of all figures: fonts, sizes, and colours that colour-blind readers can
 distinguish.
 """
 

@@ -19,7 +19,8 @@ def thin(frame: pl.DataFrame, *, by: Sequence[str], limit: int) -> tuple[pl.Data
     """Keep at most about `limit` rows. Time is divided into equal bins. Each bin keeps its first
     row, and the rows with the smallest and the largest value.
 
-    Returns the rows. If rows were left out, it also returns a sentence about this for the caption.
+    Returns the rows. If rows were left out, this function also returns a sentence for the caption
+    that says so.
 
     `frame` has the columns time_s and value.
     """

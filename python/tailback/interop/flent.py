@@ -68,9 +68,8 @@ class Flent:
         except InputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            # The hashes of the files are correct, so the files were not changed
-            # after the run. A program other than tailback must have written
-            # them.
+            # The hashes of the files are correct, so the files were not changed after the run. A
+            # program other than tailback must have written the files.
             raise DamagedResults(f"{run}: not a run that tailback wrote ({error!r})") from error
         with (
             layout.replacing(out) as part,
@@ -269,8 +268,8 @@ class _Export:
         return min(-(-at // self.interval), self.steps)
 
     def _column(self, rows: Rows) -> list[float | None]:
-        """Return a column of the data file. It has the last value in each interval, or None if the
-        interval has no value.
+        """Return a column of the data file. The column contains the last value in each interval, or
+        None if the interval has no value.
         """
         column: list[float | None] = [None] * (self.steps + 1)
         for at, value in rows:

@@ -35,7 +35,7 @@ MAX_SECONDS = 1e12
 """The largest time in seconds. Sums of larger times would not be exact to a millisecond."""
 
 MAX_SPAN = 1e9
-"""The longest time from the start to a sample, in seconds. It is 31 years, and its value in
+"""The longest time from the start to a sample, in seconds. This time is 31 years, so that a time in
 nanoseconds fits into 64 bits.
 """
 

@@ -37,7 +37,7 @@ class FlentRun(foreign.ForeignRun):
 
     file: DataFile
     warmup_s: float
-    """The time to leave out after the load begins, in seconds. It equals the warm-up of the
+    """The time to leave out after the load begins, in seconds. This time equals the warm-up of the
     compared runs.
     """
 

@@ -38,7 +38,7 @@ MS = 1e6
 """Nanoseconds in a millisecond."""
 
 Event = tuple[int, str, dict[str, Any]]
-"""Time in ns, name without its namespace, data of the event."""
+"""An event: its time in ns, its name without the namespace, and its data."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,8 @@ class _Flows:
         return f"{flow}: {self._plan(flow)['cc']['name']}"
 
     def vantage_point(self, flow: str) -> dict[str, str]:
-        """Describe the vantage point of the log. It is the sender, which opens the connection."""
+        """Describe the vantage point of the log. The vantage point is the sender, which opens the
+        connection."""
         return {"name": flow, "type": "client"}
 
     def _plan(self, flow: str) -> dict[str, Any]:

@@ -30,10 +30,10 @@ def partner(sender: Sender, run: Run) -> Partner:
     """Return the flow or program of a run to which a log belongs.
 
     The function tries, in this order, the folder of the program that wrote the file, the title of
-    the log, and the name of the file. Then it tries the run's only program, and the run's only
-    flow.
+    the log, and the name of the file. Then the function tries the run's only program, and the run's
+    only flow.
 
-    Raises `InputError` with the possible names if none of these identifies a sender.
+    Raises `InputError` with the possible names if no sender is identified.
     """
     kinds: dict[str, Literal["flow", "program"]] = {
         **{part["name"]: "program" for part in parts.programs(run.summary)},

@@ -45,7 +45,7 @@ drops."""
 class QlogRun(foreign.ForeignRun):
     sender: Sender
     warmup_s: float
-    """The time to leave out at the start, in seconds. It equals the warm-up of the compared
+    """The time to leave out at the start, in seconds. This time equals the warm-up of the compared
     runs."""
     unit_ms: float
     """The unit of the RTTs in the file, in ms."""

@@ -4,5 +4,5 @@ program, together with the files that its guests see.
 An engine uses only one module of this package: `kit`, which finds the built guest kernels. `build`
 makes guest kernels from `apt` (unpacks Debian packages without installing them), `source`,
 `patches`, `config`, `tools`, `root` and `modules`. `programs` prepares scenarios that run the
-user's programs. It makes package roots, and checks programs before the kernel boots.
+user's programs. `programs` also makes package roots, and checks programs before the kernel boots.
 """

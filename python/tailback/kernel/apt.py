@@ -1,4 +1,5 @@
-"""Fetches Debian packages without installing them. It runs apt with a separate configuration.
+"""Fetches Debian packages without installing them. This module runs apt with a separate
+configuration.
 
 This configuration has its own sources, lists and cache, and an empty status file. apt still uses
 the machine's settings for proxies, credentials and certificates. Root rights are not needed.
@@ -102,9 +103,10 @@ def choose_mirror(entries: Iterable[Entry]) -> str:
     """Return the address of Debian's main archive among the entries, or Debian's public mirror.
 
     An entry is a candidate if it has a component `main`, is not a security archive, and seems to
-    belong to Debian. The best evidence is a signature by Debian's keyring. The second best is a
-    host of debian.org. The weakest, for an entry without a key, is a path that ends in /debian. The
-    function chooses the first entry with the best evidence.
+    belong to Debian. The best evidence that an entry belongs to Debian is a signature by Debian's
+    keyring. The second-best evidence is a host of debian.org. The weakest evidence, for an entry
+    without a key, is a path that ends in /debian. The function chooses the first entry with the
+    best evidence.
     """
     best = (3, FALLBACK_MIRROR)
     for entry in entries:
@@ -287,8 +289,7 @@ Acquire::Retries "3";
         NAME=VERSION.
 
         apt takes the newest version of each package. If these versions are not compatible with each
-        other, the versions of one suite are preferred, because these are compatible with each
-        other.
+        other, this function makes apt prefer the versions of one suite, which are compatible.
 
         Raises `CommandFailed` for packages that do not exist or are not compatible with each other.
         """

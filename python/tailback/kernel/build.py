@@ -10,9 +10,9 @@ modules.
     current             the guest kernel in use, a link
 
 A bare kernel is complete once its kernel.json exists. A guest kernel also has a root file system,
-and is complete once its kit.json exists. Until then the folder is unfinished, and the next build
-resumes the work. If the root's packages become newer, the build makes a new guest kernel with the
-same kernel.
+and is complete once its kit.json exists. Until this file exists, the folder is unfinished, and the
+next build resumes the work. If the root's packages become newer, the build makes a new guest kernel
+with the same kernel.
 """
 
 from __future__ import annotations
@@ -54,15 +54,16 @@ from tailback.kernel.steps import Steps
 
 KERNEL = "kernel.json"
 RECIPE = 1
-"""Version of the build recipe. Raise it if a change to this package makes different guest kernels
-from the same input."""
+"""Version of the build recipe. Increase this number if a change to this package makes different
+guest kernels from the same input."""
 
 LINES_OF_A_BUILD = 1200
 """Estimated number of lines that make prints for a whole build. The first build on a machine
 replaces this estimate with its own count."""
 
 ALWAYS_QDISCS = ("mq", "noqueue", "pfifo_fast", "pfifo_head_drop")
-"""Queue disciplines that every kernel has in addition to its registered ones."""
+"""Queue disciplines that every kernel has, in addition to the built-in ones in tailback's
+registry."""
 
 
 def build(
@@ -134,8 +135,8 @@ class Wanted:
     origin: Path | None
     """The user's tree, tarball or package. None for a Debian kernel."""
     release: str
-    """The Linux release to build. Debian's suites in `suites` have its source. It is used only if
-    `origin` is None."""
+    """The Linux release to build. Debian's suites in `suites` have its source. The release is used
+    only if `origin` is None."""
     suites: tuple[str, ...]
     fragments: Sequence[config.Fragment]
     """Kernel options in addition to the options of tailback's own fragments."""
@@ -215,7 +216,8 @@ def _kit(
         for module in (compiled / "ko").iterdir():
             shutil.copy2(module, folder / "root/modules")
         shutil.copy2(compiled / "linux", folder / "linux")
-        # Modules belong to the kernel and stay valid if other packages are chosen for the root.
+        # Modules belong to the kernel, and remain valid if other packages are chosen for the root
+        # file system.
         for name in ("build", "modules"):
             (compiled / name).mkdir(exist_ok=True)
             (folder / name).symlink_to(os.path.relpath(compiled / name, folder))
@@ -260,8 +262,8 @@ def _compiled(folder: Path) -> bool:
     try:
         facts = foreign.read_json(folder / KERNEL)
         expected = {f"ko/{m['file']}": m["sha256"] for m in facts["modules"].values()}
-        # For kernels that earlier versions of tailback built, only the guest kernel's manifest has
-        # this hash.
+        # If an earlier version of tailback built the kernel, only the guest kernel's manifest has
+        # the kernel's hash.
         expected["linux"] = facts.get("sha256", contents.sha256(folder / "linux"))
     except (InputError, KeyError, TypeError, AttributeError):
         return False
@@ -349,7 +351,7 @@ class Make:
 def configure(
     make: Make, fragments: Sequence[config.Fragment], steps: Steps, *, lenient: bool
 ) -> tuple[str, list[str]]:
-    """Configure the kernel, unless an earlier attempt has done so.
+    """Configure the kernel, unless an earlier attempt has already configured it.
 
     Returns the .config, and the options in tailback's fragments that the tree does not have.
     """
@@ -452,8 +454,8 @@ def _inventory(tree: Path, folder: Path) -> dict[str, Any]:
 def _prune(build: Path) -> None:
     """Delete the files of the build folder that the compilation of modules does not need.
 
-    Call this only after the kernel is complete, because without these files make would build
-    everything again.
+    Call this function only after the kernel is complete, because without these files make would
+    build everything again.
     """
     if (build / ".tailback-pruned").exists():
         return

@@ -31,7 +31,7 @@ class Fragment:
     """Origin of the options: a path, or a name for tailback's own fragments."""
     options: Mapping[str, str]
     """Value of each option as in .config: y, m, a number or a quoted text. Options that are not set
-    have n."""
+    have the value n."""
     optional: frozenset[str] = frozenset()
     """Options that a tree may not have."""
 

@@ -1,6 +1,6 @@
 """Finds which confinement mechanisms, such as namespaces, this machine supports.
 
-tailback calls each of them a layer of isolation ("wall" in code).
+tailback calls each mechanism a layer of isolation ("wall" in code).
 
 A guest's kernel runs as a process of this machine. Its modules run in that process with the same
 rights. The launcher (launch/main.c) therefore sets up the layers of isolation before it starts the
@@ -90,8 +90,8 @@ class Walls:
         """Return the layers of isolation that this machine does not support, each with the
         reason."""
         lacks = dict(self.missing)
-        # Linux before 6.12 has no Landlock scopes for signals and sockets. They are not needed if
-        # the guest has separate PID and network namespaces.
+        # Linux before 6.12 has no Landlock scopes for signals and sockets. These scopes are not
+        # needed if the guest has separate PID and network namespaces.
         if not {"pid", "net"} & lacks.keys():
             lacks.pop("scopes", None)
         # The user namespace is only needed to make other namespaces. If the mount namespace exists,
@@ -126,8 +126,8 @@ def check_programs(kit: Kit) -> None:
     """For a scenario with programs, raise `InputError` unless this machine supports all layers of
     isolation.
 
-    The rule is stricter than for modules, because programs are more often untrusted
-    code. The environment variable that `TRUST` names allows programs on any machine.
+    The rule for programs is stricter than the rule for modules, because programs are more often
+    untrusted code. The environment variable that `TRUST` names allows programs on any machine.
     """
     if _is_set(TRUST) or not (lacks := walls(kit).lacks):
         return

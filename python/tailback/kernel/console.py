@@ -46,7 +46,7 @@ WARNING = re.compile(
 """Matches lines that a kernel prints if it finds an error and continues."""
 
 VARYING = re.compile(r"\bCPU#?:?\s*\d+|\bPID:?\s*\d+|/\d+\b|\+?0x[0-9a-f]+|\d+ seconds|\s+")
-"""Matches the parts of a warning that differ each time. Without them, repeated warnings are
+"""Matches the parts of a warning that differ each time. Without these parts, repeated warnings are
 equal."""
 
 TAINT_FAILED = 1 << 5 | 1 << 7

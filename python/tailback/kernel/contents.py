@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 FOLDER = "/"
-"""The entry of a folder, which has no hash. The entry of a link is `-> ` and its target."""
+"""The entry of a folder in a table of hashes, because a folder has no hash. The entry of a link is
+`-> ` and its target."""
 
 RACY_NS = 10**9
 """For this many nanoseconds after a change, a file may change again without getting a new time
@@ -41,7 +42,7 @@ def sha256(path: Path) -> str:
     key = (str(path), status.st_dev, status.st_ino, status.st_size, *times)
     if found := _hashes.get(key):
         return found
-    # This import is slow, and commands that only list kernels hash no file.
+    # Importing `hashlib` is slow, and commands that only list kernels hash no file.
     import hashlib
 
     digest = hashlib.sha256(path.read_bytes()).hexdigest()

@@ -18,7 +18,7 @@ from tailback.kernel import kit
 
 @contextlib.contextmanager
 def reserved() -> Iterator[int | None]:
-    """Reserve a core that no other guest of this user gets until the block ends.
+    """Reserve a core that no other guest of this user gets until the `with` block ends.
 
     A lock on a file reserves the core, so that several processes can share the machine. Yields None
     if every core already has a guest, or if the lock files cannot be created. The scheduler then
@@ -32,8 +32,8 @@ def reserved() -> Iterator[int | None]:
 
 @contextlib.contextmanager
 def on(core: int | None) -> Iterator[None]:
-    """Within the block, processes that this thread starts run only on this core. None allows every
-    core.
+    """Within the `with` block, processes that this thread starts run only on this core. None allows
+    every core.
     """
     if core is None:
         yield

@@ -41,8 +41,8 @@ STALL_S = 120.0
 """If virtual time does not advance for this wall time, in seconds, the guest counts as hung."""
 
 START_NS = 1_700_000_000
-"""Start of a guest's clock, in ns since 1970. It is fixed, so that two runs with the same seed see
-the same times. Only programs read the date.
+"""Start of a guest's clock, in ns since 1970. This time is fixed, so that two runs with the same
+seed see the same times. Only programs read the date.
 """
 
 PROGRAM_WORDS = ("tt-vdso=64", "tt-spin=1000,2000,1000", "tt-counter=1")
@@ -55,7 +55,7 @@ interrupted. The processor's counter shows virtual time to programs.
 
 END_S = 10.0
 """Seconds of wall time within which a kernel must end after it has closed its console. Also the
-time within which its processes must end after they were killed."""
+time within which the guest's processes must end after they were killed."""
 
 MEMORY = re.compile(r"memory|oom", re.IGNORECASE)
 
@@ -69,8 +69,8 @@ LOOK_S = 1.0
 """Seconds of real time between two checks of the files of a guest."""
 
 HERE = "/proc/self/cwd"
-"""The path of the workplace as the kernel's process sees it. It is the same in every run, and has
-no character that is special on the kernel's command line.
+"""The path of the workplace as the kernel's process sees it. The path is the same in every run, and
+has no character that is special on the kernel's command line.
 """
 
 
@@ -188,9 +188,9 @@ def boot_words(
     # Without this option, User-mode Linux expects a block device for the root file system, and
     # older kernels search for this device.
     root = ["root=hostfs"] if release < releases.ROOT_WITHOUT_DEVICE else []
-    # The kernel's random_init() mixes the command line into its random pool. This seeds the random
-    # pool of releases before `HOST_RANDOM`, because these releases do not take entropy from this
-    # machine.
+    # The kernel's random_init() mixes the command line into its random pool. The word TAILBACK_SEED
+    # therefore seeds the random pool of releases before `HOST_RANDOM`, which take no entropy from
+    # this machine.
     seeded = [f"TAILBACK_SEED={seed}"] if release < releases.HOST_RANDOM else []
     return [
         str(kit.linux.resolve()),
@@ -215,8 +215,8 @@ def boot_words(
 
 
 def environment(kit: Kit, seed: int) -> dict[str, str]:
-    """Return the environment of the kernel's process. It has few variables, because the variables
-    of this process could change a run.
+    """Return the environment of the kernel's process. The environment contains only a few fixed
+    variables, because inherited variables could change a run.
     """
     return {
         "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",

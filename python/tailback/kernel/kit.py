@@ -8,7 +8,7 @@ file system.
     with_mine = kit.current().with_modules(["mycodel"])
     with_mine.load_order(qdiscs=["codel"], ccs=["cubic"])  # paths, first to last
 
-This module never changes a guest kernel. `tailback.kernel.build` makes them.
+This module never changes a guest kernel. `tailback.kernel.build` makes guest kernels.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ HASHED = (
     "cc",
     "modules",
 )
-"""The keys of the manifest that identify a guest kernel. The other keys describe its origin."""
+"""The keys of the manifest that identify a guest kernel. The other keys describe the origin of the
+guest kernel."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Kit:
     path: Path
     """Folder of the guest kernel in tailback's cache."""
     version: str
-    """Version of the kernel, e.g. 7.3.4."""
+    """Version of the kernel, such as 7.3.4."""
     ccs: dict[str, str | None]
     """For each congestion control, the module that contains it, or None if it is built in."""
     qdiscs: dict[str, str | None]
@@ -101,28 +102,28 @@ class Kit:
 
     @property
     def release(self) -> str:
-        """The release of the guest kernel, e.g. 7.3."""
+        """The release of the guest kernel, such as 7.3."""
         return releases.text(self.version)
 
     @property
     def lets_time_pass(self) -> bool:
-        """Whether virtual time advances while a program polls. This needs tailback's patch of the
-        kernel.
+        """Whether virtual time advances while a program polls. Without tailback's patch of the
+        kernel, virtual time stops while a program polls.
         """
         return "programs" in self.manifest.get("patches", {})
 
     @property
     def library(self) -> Path:
-        """The library that is preloaded into the guest kernel's process. It replaces the process's
-        sources of random numbers by a seeded generator. It also replaces the file for the guest's
-        memory by anonymous memory.
+        """The library that is preloaded into the guest kernel's process. The library replaces the
+        process's sources of random numbers by a seeded generator. It also replaces the file for the
+        guest's memory by anonymous memory.
         """
         return self.path / LIBRARY
 
     @property
     def launcher(self) -> Path:
-        """The launcher, which starts a guest's kernel. It confines the kernel to the files of the
-        kernel's own run.
+        """The launcher, which starts a guest's kernel. The launcher confines the kernel to the
+        files of the kernel's own run.
         """
         return self.path / LAUNCHER
 
@@ -243,8 +244,8 @@ class Kit:
         depends = {name: tuple(entry["depends"]) for name, entry in manifest["modules"].items()}
         hashes = [f"{name}={entry['sha256']}" for name, entry in manifest["modules"].items()]
         chosen = sorted([*self.manifest.get("chosen", []), manifest], key=lambda one: one["name"])
-        # Sort the hashes, because the order in which modules are chosen does not matter.
-        # This import is slow, and commands that only list kernels hash nothing.
+        # Sort the hashes, because the order in which modules are chosen does not matter. Importing
+        # `hashlib` is slow, and commands that only list kernels hash nothing.
         import hashlib
 
         inherited = self.manifest.get("module_hashes", [])

@@ -20,8 +20,8 @@ MAX_BYTES = 4 << 20
 """The largest size of a manifest in bytes. A guest kernel with a thousand files needs 150 kB."""
 
 Check = Callable[[Any, str], Iterator[str]]
-"""A function that yields a phrase for each error of a value. Its second argument is the place of
-the value."""
+"""A function that yields a phrase for each error of a value. The function's second argument is the
+place of the value."""
 
 NAME = r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,99}"
 HASH = r"[0-9a-f]{64}"

@@ -19,8 +19,8 @@ from tailback.kernel import process, releases, source
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 COMPAT = Path(__file__).with_name("compat.h")
-"""A header with definitions for older kernels. Every module for such a kernel is compiled with
-it."""
+"""A header with definitions for older kernels. Every module for an older kernel is compiled with
+this header."""
 
 OUTPUT = re.compile(r"^export KBUILD_OUTPUT = (.+)$", re.MULTILINE)
 IS_MODULE = re.compile(r"\b(module_init|MODULE_LICENSE)\s*\(")
@@ -62,10 +62,10 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
     """Return the algorithms that a module with this file name registers, from the best available
     evidence.
 
-    The best evidence is the module's C sources (`texts`). If no registered name is found in them,
-    the function uses the module's aliases. If there are no aliases, the file name counts as the
-    algorithm's name. This requires that the object code (`calls`) refers to the functions that
-    register algorithms.
+    The best evidence is the module's C sources (`texts`). If these sources register no name, the
+    function uses the module's aliases. If there are no aliases, the file name counts as the
+    algorithm's name, but only if the object code (`calls`) refers to the functions that register
+    algorithms.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []
@@ -206,8 +206,8 @@ def name_it(link: Path, target: str) -> None:
 
 
 def check_place(kit: Path) -> None:
-    """Reject a guest kernel whose build folder was moved or copied. Its Makefile contains the old
-    path, so make would write modules to the wrong folder.
+    """Reject a guest kernel whose build folder was moved or copied. The folder's Makefile contains
+    the old path, so make would write modules to the wrong folder.
     """
     makefile = kit / "build" / "Makefile"
     found = OUTPUT.search(makefile.read_text(encoding="utf-8"))
@@ -261,7 +261,7 @@ def _sources(module: Path, sources: Sequence[Path], count: int) -> list[Path]:
 def describe(objects: Sequence[Path], sources: dict[Path, list[Path]]) -> dict[str, Any]:
     """Return the entries of a manifest about these modules.
 
-    They list files, hashes, and the algorithms that the modules register.
+    The entries list files, hashes, and the algorithms that the modules register.
     """
     modules: dict[str, Any] = {}
     qdiscs: dict[str, str] = {}

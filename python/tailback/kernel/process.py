@@ -52,8 +52,8 @@ class CommandFailed(TailbackError):
 
 
 def environment(extra: dict[str, str] | None = None) -> dict[str, str]:
-    """Return the environment of a program. It is the environment of this process without the
-    variables that change a kernel build."""
+    """Return the environment of a program. The result is the environment of this process without
+    the variables that change a kernel build."""
     kept = {name: value for name, value in os.environ.items() if name not in KBUILD_VARIABLES}
     return {**kept, "LC_ALL": "C", **(extra or {})}
 
@@ -114,7 +114,7 @@ def _start(command: list[str], cwd: Path | None, env: dict[str, str]) -> subproc
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
-            # None means that C code installed the handler, which Python could not restore.
+            # None means that C code installed the handler. Python cannot restore such a handler.
             if signal.getsignal(number) not in (None, signal.SIG_IGN):
                 before[number] = signal.signal(number, lambda number, _: pending.append(number))
     try:

@@ -13,8 +13,8 @@ from tailback.kernel import apt, process
 from tailback.kernel.apt import Apt, Deb
 
 RECIPE = 3
-"""Version of the recipe. Raise it if a change to this package assembles the same packages into a
-different root."""
+"""Version of the recipe. Increase this number if a change to this package assembles the same
+packages into a different root."""
 
 PACKAGES = ("libc6", "iproute2", "busybox-static")
 """The packages with the programs that the guest runs. Further libraries are dependencies of
@@ -40,8 +40,8 @@ if [ -e /job/places ]; then
 fi
 exec /job/agent
 """
-"""The init script of the guest. It mounts the run's own folders, and each place of a run with
-programs. The agent sets up everything else.
+"""The init script of the guest. The script mounts the run's own folders, and each place of a run
+with programs. The agent sets up everything else.
 """
 TO_USR = ("bin", "sbin", "lib", "lib64")
 SUPERFLUOUS = (

@@ -44,8 +44,8 @@ NEVER_FOR_UML = {
     ),
     (".rst", ".txt", ".yaml", ".svg"): ("Documentation",),
 }
-"""Files to leave out. Each ending of a name maps to the folders in which such files are left
-out."""
+"""Files to leave out. Maps the ending of a file name to the folders in which files with this ending
+are left out."""
 
 PRODUCTS = (".o", ".a", ".ko", ".so", ".cmd", ".mod", ".mod.c", ".order", ".symvers")
 PRODUCT_FOLDERS = re.compile(r"(include|arch/\w+/include)/(config|generated)|.*/\.git|\.git")
@@ -59,7 +59,7 @@ class KernelSource:
     identity: str
     """The identity of the source: a package and its version, or a hash of the content."""
     folder: Path
-    """The folder of the tree. It exists once `prepare` has run."""
+    """The folder of the tree. The folder exists once `prepare` has run."""
     package: dict[str, str] | None = None
     """Name and version of the source's Debian package. None if the source does not come from
     Debian."""
@@ -201,7 +201,7 @@ def tree_hash(tree: Path) -> str:
 
 
 def kernel_version(folder: Path) -> str:
-    """Return the version in the tree's Makefile, e.g. 7.3.4."""
+    """Return the version in the tree's Makefile, such as 7.3.4."""
     fields: dict[str, str] = {}
     for line in (folder / "Makefile").read_text(encoding="utf-8").splitlines()[:20]:
         name, equals, value = line.partition("=")

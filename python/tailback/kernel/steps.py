@@ -26,7 +26,8 @@ class Steps:
         self._text = ""
 
     def step(self, text: str, total: float | None = None) -> None:
-        """Begin a step. `total` is the amount of work. Without it, the bar shows no progress."""
+        """Begin a step. `total` is the amount of work. Without `total`, the bar shows no
+        progress."""
         if not self._enabled or text == self._text:
             return
         self._text = text
@@ -46,7 +47,7 @@ class Steps:
             self._bar.update(self._task, completed=completed)
 
     def note(self, text: str) -> None:
-        """Print a note that does not stop the build."""
+        """Print a note while the build continues."""
         if not self._enabled:
             return
         if self._bar is not None:

@@ -35,11 +35,11 @@ FETCHABLE = {
     "xz": ("xz-utils",),
     "patch": ("patch",),
 }
-"""For each program, the packages to unpack: first its own package, then libraries that a small
-machine may not have.
+"""For each program, the packages to unpack: first its own package, then libraries that a minimal
+system may not have.
 
-The names of library packages differ between Debian's releases. The list has the names of all
-releases, and only existing packages are used.
+The names of library packages differ between Debian's releases. The list contains the package names
+of all releases, and only existing packages are used.
 """
 
 Which = Callable[[str], str | None]

@@ -28,7 +28,8 @@ class BoundVerdict:
     seed: int | None
     """The seed of the run. None for the mean over seeds."""
     value: float | None
-    """The value. None if it is missing in the run, or in any run of the mean."""
+    """The value. None if the value is missing in the run, or in any of the runs that the mean
+    covers."""
     side: Side
     bound: float
     n: int

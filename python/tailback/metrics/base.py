@@ -16,7 +16,8 @@ On = Literal["flow", "link", "class", "run"]
 Weight = Literal[
     "count", "bytes", "packets", "samples", "requests", "time", "intervals", "flows", "once"
 ]
-"""The quantity by which the values within a run are weighted. `WEIGHTS` has a text for each."""
+"""The quantity by which the values within a run are weighted. `WEIGHTS` contains a description of
+each quantity."""
 
 WEIGHTS: Mapping[Weight, str] = {
     "count": "a count of events",
@@ -58,7 +59,7 @@ class Metric:
     """
 
     path: str
-    """The metric's name in the JSON and in `[[assert]]`, e.g. `rtt_ms.p99`."""
+    """The metric's name in the JSON and in `[[assert]]`, such as `rtt_ms.p99`."""
     on: On
     unit: str
     doc: str
@@ -70,23 +71,23 @@ class Metric:
     """For a value that was still growing at the end of the run, computes a lower bound of the final
     value."""
     least: float | None = 0.0
-    """The smallest possible value. Intervals do not extend below it. None if the value may be
-    negative."""
+    """The smallest possible value. Intervals do not extend below this value. None if the value may
+    be negative."""
     most: float | None = None
-    """The largest possible value. Intervals do not extend above it. None if no such value
-    exists."""
+    """The largest possible value. Intervals do not extend above this value. None if the value has
+    no upper limit."""
     better: Better | None = None
     """Which direction is better. None if neither direction is better."""
     only: tuple[str, ...] = ()
-    """The kinds of parts that have the metric. Empty if all kinds in its scope have it. See
-    `parts`."""
+    """The kinds of parts that have the metric. Empty if all kinds of parts in the metric's scope
+    have the metric. See `parts`."""
     of_two: OfTwo | None = None
     """How to compute a metric that compares two results, such as `harm`. Such a metric has no value
     in a single run."""
 
     @property
     def name(self) -> str:
-        """The metric's name in tables and Python, e.g. `rtt_p99_ms`."""
+        """The metric's name in tables and Python, such as `rtt_p99_ms`."""
         return identifier(self.path)
 
     @property
@@ -100,7 +101,8 @@ class Metric:
 
     @property
     def title(self) -> str:
-        """The title in tables. It is the name, with the unit unless the name ends in the unit."""
+        """The title in tables. The title is the name, followed by the unit unless the name already
+        ends in the unit."""
         said = not self.unit or has_unit(self.name)
         return self.name if said else f"{self.name} ({self.unit})"
 

@@ -37,8 +37,8 @@ def add(summary: Mapping[str, Any], starts_s: Mapping[str, float]) -> None:
     """Add to a summary the time that each unfinished transfer has taken so far.
 
     The time is a lower bound of the completion time. This time begins at the flow's start, or at
-    the latest possible start if the flow started during the warm-up. It ends at the end of the flow
-    or of the run. `transfers` returns `starts_s`.
+    the latest possible start if the flow started during the warm-up. This time ends when the flow
+    or the run ends. `transfers` returns `starts_s`.
     """
     for flow in summary["flows"] if starts_s else ():
         latest_s = starts_s.get(flow["name"], starts_s.get(group_of(flow["name"])))

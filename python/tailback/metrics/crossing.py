@@ -17,8 +17,8 @@ class Crossing:
 
     #: Where the interpolated curve reaches the level.
     x: float
-    #: Index of the grid value before the crossing. It equals `right` if the crossing is at a grid
-    #: value.
+    #: Index of the grid value before the crossing. This index equals `right` if the crossing is at
+    #: a grid value.
     left: int
     #: Index of the grid value after the crossing.
     right: int

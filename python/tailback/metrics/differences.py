@@ -1,8 +1,8 @@
 """Computes the difference between two sets of runs, with its confidence interval and p value.
 
 If two sets share their seeds, runs are compared seed by seed (paired t test). Otherwise the sets
-are treated as two samples, each with its own variance (Welch's t test).
-`tailback.comparison.families` decides which differences are flagged if there are many.
+are treated as two samples, each with its own variance (Welch's t test). In a comparison with many
+differences, `tailback.comparison.families` decides which differences are flagged.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Difference:
     """Half the length of the 95 % interval of `absolute`. `None` for one run, or if all values are
     equal."""
     relative_ci95: float | None = None
-    """Half the length of the 95 % interval of `relative`. It accounts for the spread of the
-    baseline (delta method).
+    """Half the length of the 95 % interval of `relative`. The interval accounts for the spread of
+    the baseline (delta method).
     """
     effect_size: float | None = None
     """Cohen's d: `absolute` divided by the standard deviation of the pairs' differences. For

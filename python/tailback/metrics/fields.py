@@ -30,8 +30,8 @@ class Field:
     """Whether the key may be absent, because the run has no value or an earlier version wrote the
     summary."""
     measured: bool
-    """Whether the field's numbers are metrics. If not, the field describes the part itself, such as
-    its name."""
+    """Whether the field's numbers are metrics. If false, the field describes the flow or link
+    itself, for example by its name."""
 
 
 @cache
@@ -71,8 +71,8 @@ def inside(*path: str) -> tuple[Field, ...]:
 def metrics() -> Sequence[Mapping[str, Any]]:
     """Return the declarations of the fields that are metrics.
 
-    Each has the keys on, parts, path, name, field (the path in the flow, link or class), doc, unit,
-    weight, most and better.
+    Each declaration has the keys on, parts, path, name, field (the path in the flow, link or
+    class), doc, unit, weight, most and better.
     """
     found: Sequence[Mapping[str, Any]] = _declared()["metrics"]
     return found

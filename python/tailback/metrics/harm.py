@@ -21,7 +21,7 @@ from tailback.metrics.groups import is_of
 
 def harm(alone: float, contended: float, better: Better) -> float | None:
     """Compute the harm from a value without the competitor and the value with it. Return `None` if
-    the value to divide by is not positive.
+    the divisor is not positive.
     """
     whole = contended if better == "less" else alone
     if whole <= 0:

@@ -32,7 +32,8 @@ class Contrast:
     """The estimated amount by which a variant exceeds a limit, with its standard error."""
 
     n: int
-    """Number of runs of each side. For unpaired runs, the number of runs of the smaller side."""
+    """Number of runs of the variant and of the baseline. For unpaired runs, the smaller of the two
+    numbers."""
     mean: float
     error: float
     """Standard error of the mean. 0 if all runs have the same value."""
@@ -90,9 +91,9 @@ class Samples:
     paired: bool
 
     def against(self, limit: float, *, relative: bool, falls: bool = False) -> Contrast:
-        """Return by how much the variant exceeds the baseline plus `limit`.
+        """Return the amount by which the variant exceeds the baseline plus `limit`.
 
-        If `falls` is true, return by how much the variant is below the baseline plus
+        If `falls` is true, return the amount by which the variant is below the baseline plus
         `limit`.
 
         `limit` is in the unit of the quantity, or with `relative` a share of the baseline.

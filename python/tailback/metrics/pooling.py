@@ -1,8 +1,8 @@
 """Combines the values of runs with different seeds. Only this module computes means over seeds.
 
 Callers read a metric of one flow, link or class in each run, and pass these readings to
-`over_runs`. `Metric` defines how runs without a value are treated. It also defines the
-range of possible values, to which intervals are cut.
+`over_runs`. `Metric` defines how runs without a value are treated. `Metric` also defines the range
+of possible values, to which intervals are cut.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ NOTHING = Reading(None)
 
 
 def read(metric: Metric, part: Mapping[str, Any] | None) -> Reading:
-    """Read a metric of a flow, link, class or run from the summary. Return `NOTHING` if there is no
-    such part, or if it has neither a value nor a lower bound."""
+    """Read a metric of a flow, link, class or run from the summary. Return `NOTHING` if `part` is
+    None, or if it has neither a value nor a lower bound."""
     if part is None:
         return NOTHING
     value = metric.value(part)

@@ -22,7 +22,7 @@ Held = Literal["state", "growth", "each"]
 
 A "state" is valid from its own time until the next value. A "growth" is valid from the time of the
 previous value until its own time. An "each" is an event, or the value of one of equally long
-intervals. Such a value counts once.
+intervals. An event or a value of an interval counts once.
 """
 
 EVENTS = (
@@ -32,13 +32,13 @@ EVENTS = (
     *("mark.scheduled_mark", "mark.policed_mark"),
     *("completion_ns", "completion_bytes", "rate_mbit"),
 )
-"""Series of events and of statistics. Some runs do not have them."""
+"""Series of events and of statistics. Some runs do not record these series."""
 
 _EACH = re.compile(
     r"(?:completion_(?:ns|bytes)|rate_mbit|(?:drop|mark|sce_mark|class)\..+|rtt_ns|delay_ns)"
 )
-"""Matches series of values that count once. They are events, and values of whole intervals such as
-means."""
+"""Matches series of values that count once. Such values are events, and values of whole intervals,
+such as means."""
 
 
 def held(quantity: str) -> Held:
@@ -63,10 +63,9 @@ def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
     """Return the samples within the measured time, with their weights.
 
     `frame` is sorted by time. Its columns are time_ns, value, the columns `by` that identify a
-    series, and from_ns and to_ns, the limits of the measured time. The result has an
-    additional column weight_ns. It contains the time (in ns) for which the value is valid
-    within the measured time, or 1 if the sample counts once. Samples with no valid time are
-    left out.
+    series, and from_ns and to_ns, the limits of the measured time. The result has an additional
+    column weight_ns. This column contains the time (in ns) for which the value is valid within the
+    measured time, or 1 if the sample counts once. Samples with no valid time are left out.
     """
     import polars as pl
 

@@ -67,7 +67,7 @@ def estimate(
     values: Iterable[float | None], *, least: float | None = None, most: float | None = None
 ) -> Estimate:
     """Compute mean and 95 % interval of the values that are not None. `least` and `most` are the
-    smallest and largest possible value. The interval does not extend beyond them.
+    smallest and largest possible value. The interval does not extend beyond these two values.
     """
     every = list(values)
     numbers = [value for value in every if value is not None]

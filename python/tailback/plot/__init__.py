@@ -168,7 +168,7 @@ def plot(
         ),
     )
     made = figure(results, asked, width=width, height=height, font_size=font_size, style_name=style)
-    # Importing Altair is slow, so do it only when a figure is drawn.
+    # Importing Altair is slow, so import it only when a figure is drawn.
     from tailback.plot.composing import composable
 
     return composable(made.chart)

@@ -68,7 +68,7 @@ LAWS = {
 """The laws by their names."""
 
 SERIES = ("cwnd", "in_flight")
-"""The series, in segments, to which a law can be added."""
+"""The series, in segments, to whose figures a law can be added."""
 
 
 def check(plan: PlotPlan, laws: Sequence[str]) -> None:
@@ -133,7 +133,7 @@ def rows(plan: PlotPlan, across: Sequence[float]) -> Rows:
 
 
 def _conditions(settings: Mapping[str, Any]) -> Conditions:
-    """Return the conditions of a flow."""
+    """Return the flow's RTT, MSS and CUBIC factor, on which a law depends."""
     own = settings["cc"]
     beta = own.get("options", {}).get("beta", BETA) if own["name"] == "cubic" else BETA
     return Conditions(settings["rtt"] / 1e9, settings["tcp"]["mss"], beta)

@@ -208,8 +208,8 @@ def _chart(
         text = panel.lines(plan.look.title, 0.9 * size.width)
         bold = alt.Title(text, fontWeight="bold", frame="group")
         taken = chart.title is not alt.Undefined
-        # If there are several rows of panels, the x axis uses the chart's title. Wrap the chart, so
-        # that the figure can have its own title.
+        # In a figure with several rows of panels, the chart's title already serves as the title of
+        # the x axis. Wrap the chart, so that the figure can have its own title.
         chart = alt.vconcat(chart, title=bold) if taken else chart.properties(title=bold)
     config = style.config(size.points, size.weight)
     legend = {**config["legend"], "orient": "top", "direction": "horizontal", "titleOrient": "left"}

@@ -20,7 +20,7 @@ Scale = Literal["auto", "linear", "log", "free"]
 """The scale of an axis. With `free`, every panel has its own ends."""
 
 Rows = list[dict[str, Any]]
-"""Data of a figure. Columns are named by their roles: x, y, series, column, row."""
+"""Data of a figure. The columns have the names of roles: x, y, series, column, row."""
 
 ROLES = ("x", "series", "column", "row")
 
@@ -66,25 +66,26 @@ class PlotPlan:
     kind: Kind
     y: PlotQuantity
     x: Dimension | PlotQuantity | None
-    """The horizontal axis. None if it shows time, or the values of `y` themselves."""
+    """The horizontal axis. None if the horizontal axis shows time, or the values of `y`
+    themselves."""
     members: Sequence[Member]
     roles: Mapping[str, Dimension]
     """The dimension for each role: series, column or row, and x if x is a dimension."""
     parts: Mapping[On, Mapping[str, frozenset[str]]]
-    """The parts to draw. For each scope of a quantity, the mapping has the allowed values of each
-    dimension."""
+    """The parts to draw. For each scope of a quantity, the mapping contains the allowed values of
+    each dimension."""
     own_link: bool = False
     """For a quantity of links, whether each flow gets the value of the first link on its route."""
     down: Dimension | None = None
-    """For a map, the dimension of its rows."""
+    """For a heat map, the dimension of its rows."""
     x_scale: Scale = "auto"
     y_scale: Scale = "auto"
     look: ResolvedLook = field(default_factory=ResolvedLook)
     notes: Sequence[str] = ()
     """Notes about choices that the user did not make."""
     missing: list[str] = field(default_factory=list)
-    """Messages about values that are missing or do not cover all runs. They are complete only after
-    drawing."""
+    """Messages about values that are missing or do not cover all runs. The list of messages is
+    complete only after drawing."""
     log: set[str] = field(default_factory=set)
     """Which axes, x or y, are logarithmic. This is known only after drawing."""
 
@@ -108,7 +109,7 @@ class PlotPlan:
         return self._titled("y", (self.y if self.down is None else self.down).label)
 
     def _titled(self, axis: str, label: str) -> str | None:
-        """Return the title of an axis. The title says so if the scale is logarithmic."""
+        """Return the title of an axis. If the scale is logarithmic, the title says so."""
         return f"{label}, log scale" if label and axis in self.log else label or None
 
     @property
@@ -160,8 +161,8 @@ class PlotPanel:
 
     def lines(self, title: str, room: float) -> list[str]:
         """Break a title into lines that fit a length in pixels."""
-        # A title may be slightly longer than its axis. Its letters are one point larger than the
-        # letters of labels.
+        # A title may be slightly longer than its axis. The letters of a title are one point larger
+        # than the letters of labels.
         most = max(8, int(1.2 * room / (LETTER * self.letter)))
         return textwrap.wrap(title, most, break_long_words=False) or [title]
 
@@ -187,7 +188,8 @@ class Kind:
     """The name of the quantity to draw by default."""
     x: Literal["key", "name", "quantity", "none"] = "none"
     """What the horizontal axis shows. "key" means a key, preferably with numbers. "name" means a
-    key, preferably with names. "quantity" means a quantity. With "none", the user cannot choose.
+    key, preferably with names. "quantity" means a quantity. "none" means that the user cannot
+    choose the horizontal axis.
     """
     over_time: bool = False
     up: str = ""
@@ -195,6 +197,6 @@ class Kind:
     lines: bool = False
     """Whether this kind draws only lines."""
     coloured: bool = True
-    """Whether series have colours. In a map, colours show the values instead."""
+    """Whether series have colours. In a heat map, colours show the values instead."""
     facts: str = ""
     """How values are pooled, as text for readers of the figure."""

@@ -64,9 +64,9 @@ RTT = PlotQuantity("rtt_ms", "RTT", "ms", "flow", "histogram", "rtt_ns", NS_PER_
 RATE = PlotQuantity(
     "throughput_mbit", "payload throughput", "Mbit/s", "flow", "rate", "delivered_bytes", 1e6 / 8
 )
-"""The throughput over time. For TCP, it counts payload when it arrives in order. Therefore an
-interval in which a loss is repaired may exceed the link's rate, and earlier intervals are too low.
-For a program over UDP, it counts payload when it arrives at the host.
+"""The throughput over time. For TCP, payload counts when it arrives in order. Therefore an interval
+in which a loss is repaired may exceed the link's rate, and earlier intervals are too low. For a
+program over UDP, payload counts when it arrives at the host.
 """
 
 DRAIN = PlotQuantity(
@@ -94,9 +94,9 @@ def find(
     """Return the quantity with this name. `recorded` has the scope (flow, link or class) of each
     recorded series, by name.
 
-    The name is looked up first among metrics, then distributions, then series. With `over_time`, it
-    is looked up only among series. For a metric of harm, `competitor` is the flow or source that
-    causes the harm, and is required.
+    The name is looked up first among metrics, then distributions, then series. With `over_time`,
+    the name is looked up only among series. A metric of harm requires `competitor`, which is the
+    flow or source that causes the harm.
     """
     series = _series(name, recorded)
     if over_time:

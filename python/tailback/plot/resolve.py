@@ -430,7 +430,7 @@ class _Search:
         self, across: PlotQuantity, y: PlotQuantity, links: Mapping[str, Dimension]
     ) -> bool:
         """Return whether to plot each flow or class against the quantity of the first link on its
-        route. If not, restrict the figure to the first link of the network."""
+        route. If the result is false, restrict the figure to the first link of the network."""
         if across.on != "link" or len(links["link"].texts) < 2:
             return False
         if y.on in ("flow", "class"):
@@ -574,7 +574,8 @@ class _Search:
         return dimensions.of_parts(PARTS[quantity.on], [dict(one) for one in parts])
 
     def _without_values(self, quantity: PlotQuantity) -> str:
-        """Return what a metric without any value means, and the most similar metric with values."""
+        """Return the description of a metric for which no run has a value, and the most similar
+        metric with values."""
         if quantity.metric is None:
             return ""
         summaries = [member.run.summary for member in self.members]

@@ -1,5 +1,5 @@
 """Converts the settings of a figure that do not concern its data to the units of the figure's axes.
-Also checks that the settings fit the figure."""
+This module also checks that the settings fit the figure."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ UNITS = {"mm": INCH / 25.4, "cm": INCH / 2.54, "in": INCH, "pt": POINT, "px": 1.
 COLUMN, PAGE = "85mm", "178mm"
 """Width of a column and of a page in most journals and proceedings."""
 LEAST, MOST = 113.0, 3780.0
-"""The smallest and the largest length in pixels. They are 30 mm and 1 m."""
+"""The smallest and the largest length in pixels. These lengths are 30 mm and 1 m."""
 
 SLIDE, SLIDE_HEIGHT = "254mm", "143mm"
 """Width and height of a slide of 16:9 in presentation programs."""
@@ -78,8 +78,8 @@ def length(text: str, option: str) -> float:
 
 def config(points: float, weight: float = 1.0) -> dict[str, Any]:
     """Return a Vega-Lite configuration with letters of this size and lines of this weight."""
-    # Draw the lines of axes thinner than the curves: they grow only with the square root of the
-    # weight.
+    # Draw the lines of axes thinner than the curves. Their width grows only with the square root of
+    # the weight.
     thin = weight**0.5
     title, label = points * POINT, (points - 1) * POINT
     axis = {

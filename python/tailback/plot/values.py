@@ -69,7 +69,7 @@ class Value:
 
 
 def numbers(plan: PlotPlan, quantity: PlotQuantity) -> list[Value]:
-    """Return the number of every flow, link or class that has one."""
+    """Return the number of every flow, link or class for which the quantity has a value."""
     return [
         Value(place, reading.value)
         for place, reading in readings(plan, quantity)
@@ -157,9 +157,9 @@ def first_link(plan: PlotPlan, place: PlotPlace) -> str | None:
 def samples(plan: PlotPlan, quantity: PlotQuantity) -> pl.DataFrame:
     """Return all values of a quantity, with the columns run, part, the roles, lower, upper, count.
 
-    A distribution has a row for each bucket. A series has a row for each sample
-    in the measured time. In this row, lower = upper, and count is the time for
-    which the sample is valid. A metric has a row for each value.
+    A distribution has a row for each bucket. A series has a row for each sample in the measured
+    time. In the row of a sample, lower = upper, and count is the time for which the sample is
+    valid. A metric has a row for each value.
     """
     import polars as pl
 

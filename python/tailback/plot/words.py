@@ -61,7 +61,7 @@ _SIZES = {"p": "packets", "bdp": "BDP", "b": "bytes", "kb": "KiB", "mb": "MiB", 
 
 
 def split(label: str) -> tuple[float, str] | None:
-    """Split a value of a scenario into number and unit, e.g. (10.0, "Mbit/s"). Return None for a
+    """Split a value of a scenario into number and unit, such as (10.0, "Mbit/s"). Return None for a
     value that is a name."""
     found = _NUMBER.fullmatch(label.strip())
     if found is None:

@@ -142,8 +142,8 @@ queue = "{name if kind == "queue" else "fifo"}"
 rtt = "40ms"
 
 {SCENARIO[kind].format(name=name)}""",
-        # From this file, cargo and editors learn where the engine's crates are on this machine.
-        # Other machines have other paths, so git ignores the file. It keeps Cargo.lock, which has
+        # .cargo/config.toml tells cargo and editors where the engine's crates are on this machine.
+        # Other machines have other paths, so git ignores this file. Git keeps Cargo.lock, which has
         # no paths and which `cargo test --locked` needs.
         ".cargo/config.toml": workspace.patches(engine.root / "crates")
         + "\n[profile.test]\nopt-level = 2\n",

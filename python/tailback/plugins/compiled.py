@@ -9,7 +9,7 @@ changes run ids. A change to a scenario or baseline beside the sources does not.
 
 tailback does not compile the plugin to find its files. It may therefore include more files than
 cargo reads, but should not include fewer. All files of the folder are included if the plugin has a
-build script. They are also included if a source computes the path of a file that it includes.
+build script. All files are also included if a source computes the path of a file that it includes.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def native(folders: Iterable[Path]) -> ModuleType:
     folders = list(folders)
     if not folders:
         return _native
-    # Import these modules only when a plugin may have to be compiled.
+    # Import `crate` and `workspace` only when a plugin may have to be compiled.
     from tailback.plugins import crate, workspace
 
     crates = crate.read_all(folders)

@@ -16,7 +16,8 @@ from tailback.store.versions import PLUGIN_NAME
 
 MANIFEST = "Cargo.toml"
 READY_MADE = ("quinn", "smoltcp", "str0m")
-"""Stacks in the folder `stacks` of a checkout. Documents name them relative to the checkout."""
+"""Stacks in the folder `stacks` of a checkout. Documents name these stacks by paths relative to the
+checkout."""
 
 HOW = "`tailback new --crate cc my-cc` begins one"
 
@@ -36,8 +37,8 @@ class Crate:
     """The content of the plugin's Cargo.lock. None if the plugin depends only on crates of
     tailback, because the file then has no effect."""
     own_randomness: bool = False
-    """Whether the plugin has the function from which the library getrandom takes its bytes. Its
-    manifest then has `getrandom = "custom"` in `[package.metadata.tailback]`."""
+    """Whether the plugin has the function from which the library getrandom takes its bytes. The
+    manifest of such a plugin has `getrandom = "custom"` in `[package.metadata.tailback]`."""
 
     @property
     def hash(self) -> str:
@@ -122,8 +123,8 @@ def _lock(folder: Path, table: dict[str, Any]) -> str | None:
 
 
 def _near(folder: Path) -> Path:
-    """Return the path of a folder. The path is relative to the current folder if the folder is
-    inside it."""
+    """Return the path of a folder. If the folder is inside the current folder, the path is relative
+    to the current folder."""
     try:
         return folder.absolute().relative_to(Path.cwd())
     except ValueError:

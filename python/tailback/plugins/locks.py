@@ -31,7 +31,8 @@ def merged(engine: str, plugins: Iterable[str]) -> str:
     head, _, _ = engine.partition("[[package]]")
     packages = _packages(engine)
     kept = {one.line: one for one in packages}
-    # Pairs of a package and all packages of its lock file. These packages include its dependencies.
+    # Pairs of a package and all packages of its lock file, which include the package's
+    # dependencies.
     whole = [(one, packages) for one in packages]
     for text in plugins:
         own = _packages(text)

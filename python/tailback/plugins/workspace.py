@@ -169,7 +169,7 @@ def _link(link: Path, to: Path) -> None:
 
 
 def _target(folder: Path) -> Path:
-    """Return cargo's target folder. In a checkout, this is the checkout's target folder, so that
+    """Return cargo's target folder. In a checkout, return the checkout's target folder, so that
     cargo reuses the crates compiled there.
     """
     found = sources.find()
@@ -224,7 +224,7 @@ def _flags(crates: Sequence[Crate]) -> list[str]:
     if not any(crate.own_randomness for crate in crates):
         return []
     # cargo adds these flags to the flags in its configuration files. If RUSTFLAGS is set, cargo
-    # ignores both, so the flags are added to RUSTFLAGS instead (`_environment`).
+    # ignores all these flags, so `_environment` adds the flags to RUSTFLAGS instead.
     flags = json.dumps(["--cfg", CUSTOM])
     return ["--config", f"build.rustflags={flags}"]
 

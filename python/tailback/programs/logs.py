@@ -36,7 +36,8 @@ def sender(run: StoredRun, program: str) -> tuple[Trace | None, list[str]]:
     """Return the log of the connection with the most window updates, or None. Also return a message
     for each file that could not be read.
 
-    This connection is the sender's, because the sender of the data updates its window most often.
+    The connection with the most updates is the sender's, because the sender of the data updates its
+    window most often.
     """
     found, unread = [], []
     for file in files(run, program):

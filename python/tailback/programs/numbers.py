@@ -1,4 +1,5 @@
-"""Reads the numbers that the scenario's key `results` names. Programs wrote them to JSON files."""
+"""Reads the numbers that the scenario's key `results` names. Programs wrote these numbers to JSON
+files."""
 
 from __future__ import annotations
 

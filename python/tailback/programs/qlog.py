@@ -76,10 +76,10 @@ class Trace:
 def rtt_unit_ms(trace: Trace, base_ms: float) -> float:
     """Return the unit of the RTTs in a log, as a number of ms.
 
-    It is 1 as in the schema, or 1000 if the RTTs are in seconds, as quinn logs them.
+    The unit is 1 as in the schema, or 1000 if the RTTs are in seconds, as quinn logs them.
 
-    `base_ms` is the path's RTT without queues. RTTs cannot be shorter than this, so values far
-    below it are in seconds.
+    `base_ms` is the path's RTT without queues. Measured RTTs cannot be shorter than `base_ms`, so
+    values far below it are in seconds.
     """
     rtts = [value for samples in (trace.smoothed_rtt, trace.latest_rtt) for _, value in samples]
     most = max(rtts, default=0.0)
@@ -214,8 +214,8 @@ def _trace(trace: Mapping[str, Any], events: Iterable[Any]) -> Trace:
 
 
 def _epoch(common: Mapping[str, Any]) -> float | None:
-    """Return the time from which the log counts, in ms since 1970. In qlog 0.3 it is a number, in
-    0.4 a date."""
+    """Return the time from which the log counts, in ms since 1970. In qlog 0.3 this time is a
+    number, in qlog 0.4 a date."""
     reference = common.get("reference_time")
     if isinstance(reference, Mapping):
         texts = [reference.get("epoch"), reference.get("wall_clock_time")]
@@ -242,8 +242,8 @@ def over_run(
     """Convert the times of samples to seconds since the start of the run.
 
     `date_s` is the date at time 0 of the run, on the clock that the program reads. If the log has
-    an absolute origin, subtract this date. If it has no absolute origin, assume that the log begins
-    when the program starts.
+    an absolute origin, subtract `date_s` from its times. If it has no absolute origin, assume that
+    the log begins when the program starts.
     """
     if not samples:
         return []

@@ -23,10 +23,11 @@ class Facts:
 
     #: Number of runs.
     runs: int = 0
-    #: Number of seeds of each sweep point. If the number differs, the largest number.
+    #: Number of seeds of each sweep point. If the number differs between sweep points, the largest
+    #: number.
     seeds: int = 0
-    #: The simulated time of a run, as text with a unit. If the time differs between runs, all
-    #: times.
+    #: The simulated time of a run, as text with a unit. If the time differs between runs, the text
+    #: lists all times.
     duration: str = ""
     #: When the measured time begins, as text with a unit.
     warmup: str = ""
@@ -70,7 +71,7 @@ class Facts:
 class Text:
     """Trusted text: paragraphs separated by empty lines, with `code`, **bold** and [links](url).
 
-    Untrusted data in it must pass through `text.plain` or `text.code`.
+    Untrusted data in this text must pass through `text.plain` or `text.code`.
     """
 
     text: str
@@ -78,7 +79,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Listing(Text):
-    """The lines of a file, printed unchanged. Unlike `Text`, they may be untrusted."""
+    """The lines of a file, printed unchanged. Unlike a `Text`, these lines may be untrusted."""
 
 
 @dataclass(frozen=True)
@@ -230,11 +231,11 @@ class Report:
     meta: Sequence[tuple[str, str]]
     sections: Sequence[Section]
     cells: Sequence[TableCell] = ()
-    #: The content of additional files, by name. If cells.csv is among them, it is not made from
-    #: `cells`.
+    #: The content of additional files, by name. If these files include cells.csv, the report does
+    #: not make cells.csv from `cells`.
     files: Mapping[str, str] = field(default_factory=dict)
 
-    #: Id of the figure at the top of the page. If it is empty, this is the first figure.
+    #: Id of the figure at the top of the page. If the id is empty, the first figure is at the top.
     first: str = ""
     #: Facts about all runs of the report. A figure or table to which other facts apply has its own
     #: facts.

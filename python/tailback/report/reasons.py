@@ -21,7 +21,7 @@ from tailback.store.results import Run
 MAX_ROWS = 500
 MOST_POINTS = 100
 """The largest number of sweep points for which the report explains every sweep point. In a larger
-sweep, it explains only the first and the last sweep point."""
+sweep, the report explains only the first and the last sweep point."""
 MOST_BARS = 40
 MOST_PARTS = 12
 MOST_ALIKE = 2

@@ -23,7 +23,7 @@ _WANTED: ContextVar[bool] = ContextVar("lab", default=True)
 
 @contextmanager
 def without_lab() -> Iterator[None]:
-    """Within this block, write reports without the laboratory."""
+    """Within the `with` block, write reports without the laboratory."""
     token = _WANTED.set(False)
     try:
         yield

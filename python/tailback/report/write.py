@@ -48,7 +48,7 @@ _PDF: ContextVar[bool] = ContextVar("pdf", default=False)
 
 @contextmanager
 def also_pdf(wanted: bool = True) -> Iterator[None]:
-    """Also write a PDF of every report that is written within this block."""
+    """Also write a PDF of every report that is written within the `with` block."""
     token = _PDF.set(wanted)
     try:
         yield
@@ -71,8 +71,8 @@ def write(
     the runs again after a power failure. `pdf` decides whether to write report.pdf (default: only
     within `also_pdf`). `jobs` is the number of processes that draw (default: one for each core).
     With `lab`, figures of the simulator link to the laboratory, and the laboratory's page is added
-    to the report. By default this is done if the page is built, except within `without_lab`.
-    Returns the path of index.html.
+    to the report. The default of `lab` is true if the laboratory's page is built, except within
+    `without_lab`. Returns the path of index.html.
 
     Raises `InputError` if the folder contains files that do not belong to an older report.
     """
@@ -186,7 +186,7 @@ def _script(name: str) -> str:
 
 
 def _policy(scripts: Sequence[str]) -> str:
-    """Return the content security policy of the page. It allows only these scripts, and no
+    """Return the content security policy of the page. The policy allows only these scripts, and no
     downloads.
 
     Styles are allowed, because Vega and its menu set styles when they draw. A style cannot execute
@@ -259,7 +259,7 @@ def _table(table: Table, common: Mapping[str, str]) -> dict[str, Any]:
 
 
 def to_markdown(report: Report) -> str:
-    """Return the report as Markdown. It refers to the figures as SVG files."""
+    """Return the report as Markdown. The Markdown refers to the figures as SVG files."""
     out = [f"# {plain(report.title)}", "", report.lead, ""]
     common = report.common()
     out += [f"- **{plain(label)}**: {plain(text)}" for label, text in report.head()]

@@ -23,7 +23,7 @@ def silencing(scenario: _native.Scenario, name: str) -> dict[str, str]:
     if name not in places:
         raise InputError(f"--without: {unknown('flow or source of traffic', name, list(places))}")
     path = f"{places[name]}.{name}"
-    # A stop must be later than the start, so stop after 1 ns. Nothing is sent in this time.
+    # A stop must be later than the start, so stop after 1 ns. Nothing is sent in this nanosecond.
     return {f"{path}.start": '"0s"', f"{path}.stop": '"1ns"'}
 
 

@@ -48,7 +48,8 @@ def run(
       set];
     - `engine`: `sim`, `kernel` or `kernel-realtime` [`sim`];
     - `plugins`: folders of plugins with your own algorithms;
-    - `read_only`: whether to write nothing. Every run must then be stored already [False].
+    - `read_only`: whether to write nothing. With `read_only`, every run must already be stored
+      [False].
 
     Raises `ScenarioError` with all errors of the scenario before anything is written. Raises
     `RunsFailed` if some runs failed, after all other runs have finished.

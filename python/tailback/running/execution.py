@@ -66,9 +66,9 @@ def run_loaded(
     An assertion on the harm by a competitor adds runs without this competitor. `without` names more
     competitors to leave out.
 
-    If `read_only` is set or the folder cannot be written, nothing is written. Every run must then
-    be stored. This function ignores the options `seeds`, `engine` and `plugins`, which took effect
-    when the scenarios were loaded.
+    If `read_only` is set or the folder cannot be written, nothing is written. In these two cases,
+    every run must already be stored. This function ignores the options `seeds`, `engine` and
+    `plugins`, which took effect when the scenarios were loaded.
     """
     root, cores = options.out, options.cores
     if cores > 1:

@@ -47,7 +47,7 @@ class RunOptions:
     plugins: tuple[Path | str, ...] = ()
     """Folders of plugins with the user's algorithms."""
     read_only: bool = False
-    """Whether to write nothing. Every run must then already be stored."""
+    """Whether to write nothing. If true, every run must already be stored."""
 
     @classmethod
     def of(cls, **keywords: Unpack[RunKeywords]) -> RunOptions:

@@ -23,7 +23,7 @@ VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
 long, tailback abandons the run."""
 
 PATIENCE_S = 60.0
-"""The number of seconds if the variable is not set."""
+"""The number of seconds if the environment variable `VARIABLE` is not set."""
 
 GRACE_S = 5.0
 """Seconds for which the pool waits at its end for a run that may be stuck."""
@@ -98,8 +98,8 @@ class Watch(Generic[T]):
         self._seen: dict[T, tuple[float, float]] = {}
 
     def stuck(self, fractions: Iterable[tuple[T, float]]) -> list[T]:
-        """Return the runs whose fraction has not changed for too long. Call this several times a
-        second.
+        """Return the runs whose fraction has not changed for too long. Call this function several
+        times a second.
         """
         now = time.monotonic()
         # If much time has passed since the last call, the machine was suspended, so count at most 1
@@ -118,7 +118,7 @@ class Watch(Generic[T]):
 
 
 def patience_s() -> float:
-    """Return after how many seconds without progress a run with plugins is abandoned."""
+    """Return the number of seconds without progress after which a run with plugins is abandoned."""
     text = os.environ.get(VARIABLE)
     if not text:
         return PATIENCE_S

@@ -29,7 +29,7 @@ TABLE = "<table>"
 
 @contextmanager
 def quiet(wanted: bool = True) -> Iterator[None]:
-    """Suppress warnings about scenarios within this block if `wanted` is set."""
+    """Suppress warnings about scenarios within the `with` block if `wanted` is set."""
     with warnings.catch_warnings():
         if wanted:
             warnings.simplefilter("ignore", ScenarioWarning)

@@ -24,7 +24,7 @@ from tailback.running import batch, engines
 from tailback.store.results import Results
 
 CLOCKS = {"virtual": "kernel", "real": "kernel-realtime"}
-"""The engine of each clock."""
+"""The engine that runs scenarios with each clock."""
 
 MEASURED = 0.75
 """The measured share of a run. The measured time is at the end of the run."""
@@ -88,7 +88,7 @@ OFFLOADED = (
     ClockCell("reno", "codel", False, 10, 20),
     ClockCell("dctcp", "codel", True, 50, 20),
 )
-"""Cells that the page also shows with offloads."""
+"""Scenarios that the page also shows with `path.offloads = true`."""
 
 TIMED = ClockCell("cubic", "fifo", False, 10, 20)
 """The scenario for which every departure time is compared."""
@@ -227,8 +227,8 @@ def compare(
 
 @contextmanager
 def _before_others() -> Iterator[bool]:
-    """Give processes that start in this block real-time priority, if the system allows it. Yield
-    whether the processes have this priority."""
+    """Give processes that start in the `with` block real-time priority, if the system allows it.
+    Yield whether the processes have this priority."""
     usual = os.sched_getscheduler(0), os.sched_getparam(0)
     try:
         os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
@@ -242,8 +242,8 @@ def _before_others() -> Iterator[bool]:
 
 
 def gaps(results: Results, cell: ClockCell) -> Gaps:
-    """Measure by how much the time between departures exceeds the time to send a packet at the
-    link's rate.
+    """Measure how much the time between departures exceeds the time to send a packet at the link's
+    rate.
     """
     slot_ns = FRAME_BYTES * 8e3 / cell.rate_mbit
     times = []

@@ -30,7 +30,7 @@ Leaf = tuple[str | int, ...]
 
 def sweep_id(run_ids: Iterable[str]) -> str:
     """Compute the id of a sweep from its run ids, like `hash::sweep_id` in crates/scenario."""
-    # Import it only here, because the import is slow and `tailback run` does not need it.
+    # Import `hashlib` only here, because the import is slow and `tailback run` does not need it.
     import hashlib
 
     total = hashlib.sha256()
@@ -62,7 +62,8 @@ def faults(index: Index, runs: Path, most: int | None = None) -> list[str]:
         try:
             manifest = StoredRun(runs / point.run_id).manifest
         except DamagedResults:
-            # Skip the run. A later step that reads it reports that it is missing or damaged.
+            # Skip the run. A later step that reads the run reports that the run is missing or
+            # damaged.
             continue
         of_sweep = manifest["engine"] == index.engine and manifest["engine_version"] in versions
         if not of_sweep or manifest["seed"] != point.seed:
@@ -89,7 +90,7 @@ def _named(value: object) -> object:
     """
     if not isinstance(value, str) or not value.startswith(("{", "[")):
         return value
-    # This import is slow, and most sweeps do not need it.
+    # Importing `tomllib` is slow, and most sweeps do not need it.
     import tomllib
 
     try:

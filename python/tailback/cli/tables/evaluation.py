@@ -32,7 +32,7 @@ STYLES: dict[SectionVerdict, str] = {
 
 MIN_TEXT, MIN_STACKED = 30, 18
 """The smallest width, in characters, of a column of sentences. The first number applies if the
-table has one such column, the second if it has two."""
+table has two such columns, the second if it has one."""
 
 
 def show(

@@ -49,7 +49,7 @@ CRITERIA: tuple[Criterion, ...] = (
 
 
 ASKED: tuple[Criterion, ...] = l4s.BATTERY
-"""Criteria that run only if `--part` names them."""
+"""Criteria that are evaluated only if `--part` names them."""
 
 _standard = execution.Standard("queue", "aqm", CRITERIA, SCENARIOS, ASKED)
 sections, evaluate = _standard.sections, _standard.evaluate

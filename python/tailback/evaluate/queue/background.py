@@ -22,5 +22,5 @@ CRITERIA = (
         value=total_mbit("bulk"),
     ),
 )
-"""LEDBAT slows down if it measures queueing delay. In a short queue it measures too little delay
-and keeps its rate. The last criterion shows how much goodput the Reno flow then loses."""
+"""LEDBAT slows down if it measures queueing delay. In a short queue, LEDBAT measures too little
+delay and keeps its rate. The last criterion shows how much goodput the Reno flow then loses."""

@@ -2,8 +2,8 @@
 
 Each point represents one second. The coordinates of a point are the mean queue delay divided by the
 smallest round trip, and the payload that the flows delivered in order. An ellipse is a contour of
-the two-dimensional Gaussian with the mean and covariance of the points. It encloses 68 % of the
-Gaussian's probability.
+the two-dimensional Gaussian with the mean and covariance of the points. The ellipse encloses 68 %
+of the Gaussian's probability.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def contour(
     xx = math.fsum((x - mean_x) ** 2 for x, _ in points) / (n - 1)
     yy = math.fsum((y - mean_y) ** 2 for _, y in points) / (n - 1)
     xy = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / (n - 1)
-    # Cholesky's factor of the covariance maps a circle to the contour.
+    # The Cholesky factor of the covariance matrix maps a circle to the contour.
     a = math.sqrt(xx)
     b = xy / a if a else 0.0
     c = math.sqrt(max(yy - b * b, 0.0))

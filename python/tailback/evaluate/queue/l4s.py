@@ -42,8 +42,8 @@ def _ratio(run: Run) -> float | None:
 
 
 def _packets_beyond_threshold(run: Run) -> float | None:
-    """Return by how much the 99th percentile of the L4S queue's delay exceeds the threshold of 1
-    ms. The unit is the transmission time of a full packet."""
+    """Return the amount by which the 99th percentile of the L4S queue's delay exceeds the threshold
+    of 1 ms. The unit is the transmission time of a full packet."""
     delay = _of_class(run, "L", "delay_ms.p99")
     rate = run.manifest["canonical"]["links"][0]["rate"]
     return None if delay is None else (delay - 1.0) / (FRAME * 8e3 / rate)
@@ -85,8 +85,8 @@ BATTERY = (
         bound=3.0,
     ),
 )
-"""The grid of rates and RTTs of `l4s-battery`. The scenario file contains this grid for `tailback
-run`."""
+"""The combinations of rate and RTT in `l4s-battery`. The scenario file contains the same
+combinations for `tailback run`."""
 
 CRITERIA = (
     _Dual(

@@ -28,8 +28,8 @@ REFERENCE = "FIFO"
 class _Placed(Asked):
     subject_at: tuple[str, ...] = ("bottleneck.queue",)
     buffer: int = BUFFER
-    """Value of the tested algorithm's option `limit`, in packets, if it has this option. It equals
-    the FIFO's limit."""
+    """Value of the tested algorithm's option `limit`, in packets, if it has this option. The value
+    equals the limit of the FIFO that the algorithm replaces."""
     ecn: bool = False
     """Whether to enable ECN marking in the tested algorithm, if it has an option for it."""
 

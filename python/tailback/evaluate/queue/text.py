@@ -1,4 +1,4 @@
-"""Sections of RFC 7928 whose verdict no run of tailback can decide."""
+"""Lists sections of RFC 7928 that no run of tailback can decide."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def of_runs(runs: Sequence[Run]) -> str | None:
 
 def _swept(text: str, runs: Sequence[Run], read: Callable[[Run], Table]) -> str | None:
     """Return the first run's scenario with a sweep that gives all runs. `read` returns a run's
-    swept values. Return None if such a sweep would also give runs that are not in this list.
+    swept values. Return None if this sweep would also give runs that are not in `runs`.
     """
     points = list({tuple(run.labels.items()): run for run in reversed(runs)}.values())[::-1]
     seeds = {run.seed for run in runs}

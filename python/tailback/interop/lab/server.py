@@ -1,8 +1,9 @@
 """Serves one page to every process on this machine that knows its address.
 
-The server answers one path, which contains a random token. It answers only requests that name this
-machine as the host. Otherwise another web page could read the page through a host name that
-resolves to this machine. The server holds the page in memory, and reads and writes no files.
+The server sends the page only for one path, which contains a random token. The server answers only
+requests that name this machine as the host. Otherwise another web page could read the page through
+a host name that resolves to this machine. The server holds the page in memory, and reads and writes
+no files.
 """
 
 from __future__ import annotations

@@ -192,7 +192,8 @@ def _differing(new: Table, old: Table, above: str = "") -> Iterator[tuple[str, A
         if before == value:
             continue
         if isinstance(before, dict) and isinstance(value, int):
-            # An event does not store the unit of such an option, because the unit cannot change.
+            # An event stores the new number without its unit, because an event cannot change the
+            # unit.
             yield f"{above}{key}", dict.fromkeys(before, value)
         elif isinstance(before, dict) and isinstance(value, dict) and before.keys() == value.keys():
             inner = list(_differing(value, before, f"{above}{key}."))

@@ -59,8 +59,8 @@ class BuildRecipe:
     besides: Mapping[str, str] = field(default_factory=dict)
     """Other programs that the build needs, each with a hint on how to install it."""
     tools: Callable[[Path], dict[str, str]] | None = None
-    """Function that puts tools that tailback can provide into a folder. It returns the environment
-    variables with which the build finds these tools."""
+    """Function that puts tools that tailback can provide into a folder. The function returns the
+    environment variables with which the build finds these tools."""
 
 
 def _go(folder: str) -> BuildRecipe:
@@ -165,7 +165,7 @@ def find(name: str) -> Path:
         raise InputError(f"{name} is not built; run: {command}")
     folder = link.resolve()
     facts = manifest.read(folder / MANIFEST, SHAPE)
-    # Earlier releases included comments in the hash, so accept that hash too.
+    # Earlier releases included comments in the hash, so also accept a hash with comments.
     if facts["hash"] not in (_digest(name, facts["tool"]), _digest(name, facts["tool"], True)):
         raise InputError(f"{name} was built from other sources; run: {command}")
     if said := _differences(folder, facts):

@@ -1,8 +1,8 @@
 """Finds the Debian package of a program or a library, without an index of all files.
 
-This index would be a download of 100 MB. Debian names the packages of libraries by a rule, so the
-archive's list of package names usually suffices. Tables in this module list the exceptions to the
-rule, and the packages of programs, such as `apache2-utils` for `ab`.
+The index of all files would be a download of 100 MB. Debian names the packages of libraries by a
+rule, so the archive's list of package names usually suffices. Tables in this module list the
+exceptions to the rule, and the packages of programs, such as `apache2-utils` for `ab`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ GONE = {"libssl.so.1.1": "OpenSSL 1.1", "libcrypto.so.1.1": "OpenSSL 1.1"}
 
 
 def of_program(name: str, archive: Collection[str]) -> str | None:
-    """Return the package that has a program, or None if it is not known."""
+    """Return the package that has a program, or None if the package is not known."""
     plain = name.rpartition("/")[2]
     if known := PROGRAMS.get(plain):
         return known
@@ -64,8 +64,8 @@ def of_program(name: str, archive: Collection[str]) -> str | None:
 
 
 def of_library(name: str, archive: Collection[str]) -> str | None:
-    """Return the package that has a library, or None if it is not known. `name` is the file name
-    that the loader searches for, such as libfoo.so.2."""
+    """Return the package that has a library, or None if the package is not known. `name` is the
+    file name that the loader searches for, such as libfoo.so.2."""
     if known := LIBRARIES.get(name) or LOADERS.get(name):
         return known
     return next((one for one in by_rule(name) if one in archive), None)

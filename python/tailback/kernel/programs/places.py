@@ -73,8 +73,8 @@ class Places:
     def mapping(self) -> str:
         """Return JSON for the guest's first process.
 
-        It contains the path in the guest of each package root, file and container image
-        in the scenario.
+        The JSON contains the path in the guest of each package root, file and container image in
+        the scenario.
         """
         roots = {asked: f"/{FOLDER}/root{n}" for n, asked in enumerate(self.roots)}
         given = {**self.links(), **self.copies()}

@@ -1,5 +1,5 @@
-"""Makes package roots, which are file systems for programs. They consist of Debian's packages,
-without files of this machine. The cache of guest kernels has the results:
+"""Makes package roots, which are file systems for programs. Package roots consist of Debian's
+packages, without files of this machine. The cache of guest kernels has the results:
 
     roots/pins/HASH.json    the versions chosen for some names of packages
     roots/HASH/root/        those packages, unpacked
@@ -31,8 +31,8 @@ from tailback.kernel.apt import Apt, Deb
 from tailback.kernel.steps import Steps
 
 RECIPE = 1
-"""Version of the recipe. Raise it if a change to this package assembles the same packages into a
-different root."""
+"""Version of the recipe. Increase this number if a change to this package assembles the same
+packages into a different root."""
 
 FOLDER = "roots"
 MANIFEST = "root.json"
@@ -111,8 +111,8 @@ def get(packages: Iterable[str], steps: Steps) -> Root:
         identity = _identity(debs)
         folder = cache / identity[:16]
         if not _sound(folder, identity):
-            # These versions may have disappeared from the package lists since they were chosen, but
-            # the archive still has the packages.
+            # The chosen versions may have disappeared from the package lists, but the archive still
+            # has the packages.
             files = _archive().fetch(debs, steps)
             steps.step(f"unpacking {len(files)} packages for {', '.join(asked) or 'programs'}")
             _make(folder, files, identity, apt.versions_of(debs))

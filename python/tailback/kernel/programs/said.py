@@ -24,12 +24,12 @@ SHARE = 0.01
 """A program gets a warning if it uses more than this share of a run's duration."""
 
 SPINS = 10_000
-"""A program gets a warning after this many calls that did not wait. The start of a program makes
-fewer such calls."""
+"""A program gets a warning after this many calls that did not wait. A program makes fewer such
+calls when it starts."""
 
 READINGS = 1000
-"""A program gets a warning after this many readings of the processor's counter. The start of a
-program makes fewer readings, because the dynamic linker reads the counter only ten times.
+"""A program gets a warning after this many readings of the processor's counter. A program reads the
+counter less often when it starts, because the dynamic linker reads the counter only ten times.
 """
 
 CALLS = {
@@ -55,7 +55,7 @@ class Account:
     """How many calls cost virtual time. A call costs virtual time if no process has waited for a
     long time."""
     call: int
-    """The number of the most frequent of these system calls."""
+    """The system-call number of the call that cost virtual time most often."""
     interrupts: int
     """How often the program was interrupted while it computed."""
     readings: int

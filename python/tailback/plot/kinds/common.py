@@ -125,11 +125,11 @@ def value_axis(
 ) -> tuple[alt.Scale, alt.Axis, tuple[float, float]]:
     """Return scale, axis and range for values of a quantity.
 
-    `zero` decides whether the axis begins at 0. By default it does, unless most of the axis would
-    be empty. `panel` is the length of the axis in pixels. `letter` is the size of the letters. If
-    `scale` is "free", Vega chooses the range of each panel. `limits` are ends of the range that the
-    user has set. For a ratio, the axis is logarithmic with `centre` in the middle, so that 0.5 and
-    2 are equally far from 1.
+    `zero` decides whether the axis begins at 0. By default, the axis begins at 0 unless most of it
+    would be empty. `panel` is the length of the axis in pixels. `letter` is the size of the
+    letters. If `scale` is "free", Vega chooses the range of each panel. `limits` are ends of the
+    range that the user has set. For a ratio, the axis is logarithmic with `centre` in the middle,
+    so that 0.5 and 2 are equally far from 1.
     """
     log = is_log(values, scale)
     if centre is not None and scale in ("auto", "linear") and min(values, default=0.0) > 0:
@@ -321,7 +321,7 @@ def x_value(plan: PlotPlan, text: str, *, numeric: bool) -> float | str:
 def _angle(texts: Sequence[str], panel: PlotPanel) -> dict[str, Any]:
     """Return the angle of the names on an axis.
 
-    They are slanted if they do not fit horizontally.
+    The names are slanted if they do not fit horizontally.
     """
     room = panel.width / max(1, len(texts))
     longest = max((len(text) for text in texts), default=0) * style.LETTER * panel.letter

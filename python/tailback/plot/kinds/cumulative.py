@@ -82,7 +82,8 @@ def _draw(plan: PlotPlan, *, tail: bool) -> PlannedDrawing:
 def _shares(
     panel: PlotPanel, least: float, plan: PlotPlan, *, tail: bool
 ) -> tuple[alt.Scale, alt.Axis]:
-    """Return the y axis, which shows shares. It is logarithmic for a ccdf (`tail`) by default."""
+    """Return the y axis, which shows shares. By default, this axis is logarithmic for a ccdf
+    (`tail`)."""
     log = plan.y_scale == "log" if plan.y_scale != "auto" else tail
     if log:
         scale = alt.Scale(type="log", domain=[least, 1], nice=False, clamp=True)

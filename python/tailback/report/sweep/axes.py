@@ -64,7 +64,7 @@ class Roles:
         return ", ".join(axis.level(run) for axis in self.panels)
 
     def in_a_row(self) -> int:
-        """Return how many panels to place in a row. If panels show several axes, this is the number
+        """Return how many panels to place in a row. If panels show several axes, return the number
         of values of the last axis. 0 means that the layout may choose the number.
         """
         last = len(self.panels[-1].levels) if len(self.panels) > 1 else 0
@@ -78,7 +78,7 @@ def _level(run: Run, keys: Sequence[str]) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _value(label: str) -> str:
-    # Each figure asks for the values of all sweep points again.
+    # Cache the texts, because each figure asks for the values of all sweep points again.
     return words.value(label)
 
 
@@ -100,7 +100,7 @@ def axes_of(results: Results) -> list[SweepAxis]:
 def roles(axes: Sequence[SweepAxis]) -> Roles:
     """Choose which axes of a sweep to show along x, by colour and by panel.
 
-    x is the numeric axis with the most values. Without a numeric axis, it is the axis of names with
+    x is the numeric axis with the most values. Without a numeric axis, x is the axis of names with
     the most values. Colours show an axis with few values, preferably of names. The other axes are
     shown in panels.
     """

@@ -198,9 +198,9 @@ def _is_known(reading: Reading) -> bool:
 def csv_of(groups: Sequence[Sequence[Run]]) -> str:
     """Return CSV with a row for each metric of each flow, link or class at each sweep point.
 
-    A row has the unrounded mean over seeds and half the width of its 95 % interval. It also has the
-    number of seeds with a value, and the number of all seeds. If transfers did not finish, it also
-    has a lower bound of the mean.
+    A row has the unrounded mean over seeds and half the width of its 95 % interval. The row also
+    has the number of seeds with a value, and the number of all seeds. If transfers did not finish,
+    the row also has a lower bound of the mean.
     """
     paths = list(dict.fromkeys(path for group in groups for path in group[0].params))
     out = io.StringIO()

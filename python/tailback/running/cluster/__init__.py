@@ -15,7 +15,7 @@ from tailback.running.spread import place
 
 @contextmanager
 def on_cluster(address: str) -> Iterator[None]:
-    """Execute the runs of this block on a Dask cluster. Results are stored on this machine.
+    """Execute the runs of the `with` block on a Dask cluster. Results are stored on this machine.
 
     `address` is the address of the scheduler, such as `tcp://host:8786`, or a file that `dask
     scheduler --scheduler-file FILE` has written. This machine and the workers need the same version

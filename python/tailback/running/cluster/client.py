@@ -1,8 +1,8 @@
 """Sends runs to the workers of a cluster, and verifies and stores the results.
 
-The store stays consistent if a process dies. If a worker dies, its runs go to another
-worker. If the scheduler or this process dies, run the command again. It then reuses the
-stored runs.
+The store stays consistent if a process dies. If a worker dies, its runs go to another worker. If
+the scheduler or this process dies, run the command again. The repeated command reuses the stored
+runs.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ PATIENCE_S = 5.0
 """After this many seconds without any worker, tailback prints a message."""
 
 AHEAD = 3
-"""How many runs to send at the same time for each thread of the workers. With this number no worker
-has to wait, and results are stored as fast as they arrive.
+"""How many runs to send at the same time for each thread of the workers. With this many runs, no
+worker has to wait, and results are stored as fast as they arrive.
 """
 
 PIECE = 16 << 20

@@ -25,7 +25,7 @@ from tailback.running.spread import parcel
 from tailback.running.spread.recipe import ScenarioRecipe
 
 WATCH_S = 0.5
-"""Seconds between checks whether the client still wants a run."""
+"""Seconds between two checks of whether the client still wants a run."""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ default."""
 BOOT_S = 0.15
 PACKET_S = 3e-6
 """CPU time in seconds for each packet at a link. `BOOT_S` is the CPU time of a guest without
-packets. Both are measured values (docs/evidence/performance.md)."""
+packets. Both times were measured (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
 """Environment variable with a number of seconds. If virtual time does not advance for this long in
@@ -61,8 +61,8 @@ class Kernel:
 
     @cached_property
     def has(self) -> str:
-        """JSON that describes what this kernel supports. Under `others`, it also
-        describes the other kernels that a scenario may name.
+        """JSON that describes what this kernel supports. Under `others`, the JSON also describes
+        the other kernels that a scenario may name.
 
         The Rust code that plans the guest's set-up reads this JSON.
         """

@@ -118,7 +118,7 @@ def _runs(root: Path) -> Iterator[Path]:
 
 
 def _verified(path: Path, damages: list[str]) -> _Run | None:
-    """Read a run and verify it. Return None if it is damaged."""
+    """Read a run and verify it. Return None if the run is damaged."""
     try:
         run = StoredRun(path)
         run.check()
@@ -134,7 +134,7 @@ def _of(path: Path, stored: StoredRun) -> _Run:
 
 
 def _there(target: Path, run_id: str) -> _Run | None:
-    """Read a run of the target, or return None if it is missing or damaged. Move a damaged run
+    """Read a run of the target, or return None if the run is missing or damaged. Move a damaged run
     aside."""
     path = layout.run_path(target, run_id)
     if not os.path.lexists(path):

@@ -29,13 +29,13 @@ _CHOSEN: ContextVar[RunPlace | None] = ContextVar("place", default=None)
 
 
 def chosen() -> RunPlace | None:
-    """Return the place chosen for this block, or None for this process."""
+    """Return the place chosen by the enclosing `with` block, or None for this process."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(place: RunPlace) -> Iterator[None]:
-    """Execute the runs of this block at `place`, outside this process."""
+    """Execute the runs of the `with` block at `place`, outside this process."""
     token = _CHOSEN.set(place)
     try:
         yield

@@ -168,13 +168,14 @@ _CHOSEN: ContextVar[Shard | None] = ContextVar("shard", default=None)
 
 
 def chosen() -> Shard | None:
-    """Return the shard to run within this block. None means that all runs are executed."""
+    """Return the shard to run within the current `with` block. None means that all runs are
+    executed."""
     return _CHOSEN.get()
 
 
 @contextmanager
 def using(shard: Shard) -> Iterator[None]:
-    """Within this block, execute only one shard of each batch.
+    """Within the `with` block, execute only one shard of each batch.
 
     If the result of a batch depends on runs of other shards, `PartDone` is raised, which ends the
     block.

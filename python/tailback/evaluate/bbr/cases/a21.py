@@ -24,7 +24,7 @@ def bounded_up(trace: StateTrace) -> float | None:
 def judge(seen: Observed) -> Finding:
     """Pass if DOWN begins, and inflight_longterm is set to the larger of two values.
 
-    One is the data in flight, the other is 0.7 times the smaller of BDP and window.
+    The first value is the data in flight, the second is 0.7 times the smaller of BDP and window.
     """
     trace = seen.trace
     up, after = seen.at_event("UP")
