@@ -85,8 +85,8 @@ class Cancelled(TailbackError):
 
 
 class EnginePanic(TailbackError):
-    """Raised if the engine failed in the middle of a run. This is a bug in tailback, and the run is
-    lost."""
+    """Raised if the engine failed in the middle of a run. Such a failure is a bug in tailback, and
+    the run is lost."""
 
 
 class GuestFailed(EnginePanic):

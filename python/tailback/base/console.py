@@ -1,4 +1,5 @@
-"""A Rich console for untrusted text. It escapes control characters, and prints markup literally."""
+"""A Rich console for untrusted text. The console escapes control characters, and prints markup
+literally."""
 
 from __future__ import annotations
 

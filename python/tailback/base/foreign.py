@@ -162,7 +162,8 @@ def _escaped(c: str) -> str:
 
 
 class _OutOfRange(ValueError):
-    """Raised for valid JSON that tailback rejects, e.g. a number that is too large."""
+    """Raised for valid JSON that tailback rejects, for example because of a number that is too
+    large."""
 
 
 def _no_constant(word: str) -> NoReturn:

@@ -14,8 +14,8 @@ MOST_NAMED = 24
 def unknown(
     kind: str, name: str, valid: Sequence[str], also: Sequence[str] = (), where: str = ""
 ) -> str:
-    """Return the error message for a name that does not exist. It lists the names in `valid`, and
-    suggests the nearest name in `valid` or `also`.
+    """Return the error message for a name that does not exist. The message lists the names in
+    `valid`, and suggests the nearest name in `valid` or `also`.
 
     If there are many valid names, the message lists only the names similar to `name`.
     In this case, the text `where` says how to list all names."""

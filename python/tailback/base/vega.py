@@ -15,8 +15,8 @@ def cleaned(part: Any) -> Any:
     line.
 
     XML does not allow control characters, so the drawing process would end with an error. Vega-Lite
-    puts titles into expressions for tooltips. It escapes neither a backslash nor a line break in
-    these titles, so a title could end the string literal and inject code."""
+    puts titles into expressions for tooltips. Vega-Lite does not escape backslashes and line breaks
+    in titles, so a title could end the string literal and inject code."""
     if isinstance(part, str):
         return part if part.isprintable() else shown(part)
     if isinstance(part, list):

@@ -1,5 +1,5 @@
-"""Makes and verifies bundles. A bundle is one file for a paper or a review. It contains a scenario,
-its results, and the commands and versions that made the results.
+"""Makes and verifies bundles. A bundle is one file for a paper or a review. A bundle contains a
+scenario, its results, and the commands and versions that made the results.
 
     tailback.bundle("scenario.toml", "bundle.zip")
     tailback.verify_bundle("bundle.zip").same

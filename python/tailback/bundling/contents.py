@@ -57,8 +57,8 @@ class AboutBundle:
 
     @classmethod
     def of(cls, found: Any) -> AboutBundle:
-        """Check the parsed content of bundle.json, and return it. Raise `InputError` if it does not
-        have the expected form."""
+        """Check the parsed content of bundle.json, and return it. Raise `InputError` if the content
+        does not have the expected form."""
         names = set(cls.__dataclass_fields__)
         if not isinstance(found, dict) or set(found) != names or found["format"] != FORMAT:
             raise InputError(

@@ -1,7 +1,7 @@
 """The metadata of a bundle, as RO-Crate 1.1 (https://w3id.org/ro/crate/1.1).
 
-This module does not use the package `rocrate`, because that would install an HTTP client
-and eight more packages."""
+This module does not use the package `rocrate`, because `rocrate` depends on an HTTP client and
+eight more packages."""
 
 from __future__ import annotations
 

@@ -25,17 +25,17 @@ from tailback.store import layout
 from tailback.store.results import Results
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The modification time of every file in the archive. It is fixed, so that equal content gives
-equal bytes."""
+"""The modification time of every file in the archive. This time is fixed, so that equal content
+gives equal bytes."""
 
 
 def bundle(
     scenario: Path | str,
     target: Path | str,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the option has this name)
     options: RunOptions | None = None,
-    license: str = crate.NO_LICENSE,  # noqa: A002 (named like the metadata)
+    license: str = crate.NO_LICENSE,  # noqa: A002 (the metadata has this name)
 ) -> Path:
     """Write a bundle of a scenario file and its results. Execute missing runs first.
 

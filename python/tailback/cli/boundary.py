@@ -152,7 +152,7 @@ def _show_warning(
     category: type[Warning],
     filename: str,
     lineno: int,
-    file: TextIO | None = None,  # noqa: ARG001 (`warnings` passes it)
+    file: TextIO | None = None,  # noqa: ARG001 (`warnings` passes `file`)
     line: str | None = None,
 ) -> None:
     """Print a warning without the Python file and line, because the warning is about a scenario or

@@ -1,8 +1,9 @@
 """Registers the commands of `tailback`. Each command has a module and one entry in this file.
 
 The exit status is 0 if the command succeeded, and 1 if a run failed or an assertion did not hold.
-It is 2 for bad input, 3 if a `--fail-if` bound is exceeded, and 4 if more seeds are needed to
-decide about a bound. It is 130 after an interrupt. With `--json`, stdout has only the JSON.
+The exit status is 2 for bad input, 3 if a `--fail-if` bound is exceeded, and 4 if more seeds are
+needed to decide about a bound. The exit status is 130 after an interrupt. With `--json`, stdout has
+only the JSON.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Commands(click.Group):
     tailback starts quickly.
     """
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes it)
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 (click passes `ctx`)
         return [name for names in _purposes().values() for name in names]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -53,7 +54,7 @@ class Commands(click.Group):
 
     def get_command(
         self,
-        ctx: click.Context,  # noqa: ARG002 (click passes it)
+        ctx: click.Context,  # noqa: ARG002 (click passes `ctx`)
         cmd_name: str,
     ) -> click.Command | None:
         if cmd_name not in COMMANDS:

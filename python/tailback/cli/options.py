@@ -259,8 +259,8 @@ def run_options(
     spread: bool = True,
     read_only: bool = False,
 ) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """Add the options of every command that runs scenarios. The command gets them in its argument
-    `options`, which is a `RunOptions`.
+    """Add the options of every command that runs scenarios. The command gets the values of these
+    options in its argument `options`, which is a `RunOptions`.
 
     `engine` adds `--engine`. `auto_seeds` adds `--seeds auto`, and the command then also gets the
     argument `seeds`. `cores` adds `--cores`, `spread` adds `--cluster` and `--shard`, and

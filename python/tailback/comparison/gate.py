@@ -67,7 +67,7 @@ class Verdict:
     quantity is decided, or if no number of seeds would decide it.
     """
     reason: str = ""
-    """Why the quantity cannot be tested. Empty if it can be tested."""
+    """Why the quantity cannot be tested. Empty if the quantity can be tested."""
 
     def where(self) -> str:
         return f"{self.cell.metric.name} of {self.cell.where()}"

@@ -1,7 +1,7 @@
 """The results of one variant at one sweep point, which are runs or the values of a baseline file.
 
-A comparison reads names and values through the interface `Side`. It therefore need not know whether
-they come from runs or from a file.
+A comparison reads names and values through the interface `Side`. A comparison therefore need not
+know whether its values come from runs or from a file.
 """
 
 from __future__ import annotations

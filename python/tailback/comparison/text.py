@@ -51,7 +51,8 @@ def _of(difference: Difference) -> str:
 
 
 def percent(share: float | None) -> str:
-    """Return a relative difference in percent with its sign, or a dash if it is missing."""
+    """Return a relative difference in percent with its sign, or a dash if the difference is
+    missing."""
     if not share:
         return "–" if share is None else "0"
     return f"{100 * share:+.{_decimals(100 * abs(share))}f} %"

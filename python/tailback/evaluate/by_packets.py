@@ -1,7 +1,7 @@
 """Evaluates a program, such as a QUIC stack, as if it were a congestion control.
 
-A section names the flows that are its subject. This module replaces them by entries of
-`[[programs]]`, and the section measures their packets."""
+A section names the flows that are its subject. This module replaces these flows by entries of
+`[[programs]]`, and the section measures the programs' packets."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ class LogTrace:
         return why files could not be read.
 
         `first_s` is the time at which the program sent its first packet. The times in a log count
-        from the start of the connection. This function shifts them so that the first event is at
-        `first_s`. Dates in the log are not used, because the guest's clock starts at its boot, not
-        at the start of the run.
+        from the start of the connection. This function shifts the times of the log so that the
+        first event is at `first_s`. Dates in the log are not used, because the guest's clock starts
+        at its boot, not at the start of the run.
         """
         found, unread = logs.sender(run.stored, program)
         return None if found is None else cls.placed(found, first_s), unread

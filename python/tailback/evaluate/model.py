@@ -189,7 +189,7 @@ class Evaluation:
     """Sentences about the whole evaluation: seeds, margins, and features that the engine does not
     support."""
     argument: str = ""
-    """The tested algorithm as written on the command line. Empty if it equals `subject`."""
+    """The tested algorithm as written on the command line. Empty if this text equals `subject`."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The scenarios by file name. If empty, use the scenarios in the folder `scenarios`."""
 

@@ -40,7 +40,7 @@ def of(first: dict[str, Any], other: dict[str, Any], lead: dict[str, Any] | None
 
 
 def _answer(flow: dict[str, Any]) -> dict[str, Any]:
-    """Return how much and how often a flow reduces its window in response to the queue's signals."""
+    """Return how much, and how often, a flow reduces its window after the queue's signals."""
     signals = (*words.MARKS, *words.LOSSES)
     groups = [g for g in flow["reductions"]["groups"] if g["reason"] in signals]
     main = groups[0] if groups else None

@@ -1,4 +1,4 @@
-"""Explains how a flow spent its time, i.e. what it waited for."""
+"""Explains how a flow spent its time, and what it waited for."""
 
 from __future__ import annotations
 

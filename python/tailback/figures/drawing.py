@@ -100,7 +100,7 @@ def svgs(texts: Mapping[str, str], jobs: int | None = None) -> dict[str, str]:
 
 
 def _helper() -> subprocess.Popen[str] | None:
-    """Start a process that draws figures. Return None if this system cannot start it."""
+    """Start a process that draws figures. Return None if this system cannot start the process."""
     script = Path(__file__).with_name("drawer.py")
     if not sys.executable or not script.is_file():
         return None

@@ -33,7 +33,8 @@ class Panels:
     series: Sequence[str] = ("",)
     series_title: str = ""
     ordered: bool = False
-    """Whether the series are values of a parameter. Their colours then go from dark to light."""
+    """Whether the series are values of a parameter. The colours of such series go from dark to
+    light."""
     columns: int = 0
     """Number of panels in a row. 0 means as many as fit."""
 

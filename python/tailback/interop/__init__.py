@@ -33,8 +33,8 @@ class Format(Protocol):
         """Write the run stored in the folder `run` to the file `out`, and return the paths of all
         files written.
 
-        `interfaces` names the interfaces of a packet capture to write. If it is empty, all
-        interfaces are written.
+        `interfaces` names the interfaces of a packet capture to write. If `interfaces` is empty,
+        all interfaces are written.
         """
 
 

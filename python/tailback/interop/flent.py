@@ -1,10 +1,10 @@
 """Exports a run as a data file of the network tester Flent, which can open and plot it.
 
 The file has format version 4, like a file that Flent 2 writes after a similar test. Flent's test is
-`tcp_1up` for one upload, `tcp_2up` for two, and `tcp_nup` for more. For downloads it is `tcp_2down`
-or `tcp_ndown`, and for both directions `tcp_bidirectional` or `rrul_be_nflows`. Simulated time has
-no date, so the run starts at the start of 1970 in the file. With this fixed date, equal runs give
-identical files.
+`tcp_1up` for one upload, `tcp_2up` for two, and `tcp_nup` for more. For downloads, Flent's test is
+`tcp_2down` or `tcp_ndown`, and for both directions `tcp_bidirectional` or `rrul_be_nflows`.
+Simulated time has no date, so the run starts at the start of 1970 in the file. With this fixed
+date, equal runs give identical files.
 """
 
 from __future__ import annotations
@@ -304,8 +304,8 @@ class _Export:
             "LOCAL_HOST": f"tailback-{engine}",
             "DATA_FILENAME": self.name,
             # Flent's box and cumulative plots leave out the first and the last DELAY seconds of
-            # TOTAL_LENGTH. With TOTAL_LENGTH increased by DELAY, they leave out the warm-up, but
-            # nothing at the end.
+            # TOTAL_LENGTH. With TOTAL_LENGTH increased by DELAY, these plots leave out the warm-up,
+            # but nothing at the end.
             "DELAY": warmup,
             "LENGTH": length - warmup,
             "TOTAL_LENGTH": length + warmup,
@@ -318,7 +318,7 @@ class _Export:
                     stream.series: {
                         "UNITS": "Mbits/s",
                         # Flent's summary shows this value and not the mean of the samples. In
-                        # Flent's own files, it is netperf's result.
+                        # Flent's own files, this value is netperf's result.
                         "MEAN_VALUE": stream.mean,
                         "FLOW": stream.flow,
                         "CONG_CONTROL": stream.cc,

@@ -1,7 +1,7 @@
 """Presents Flent's data files as results, to compare them with runs of tailback.
 
 Each file counts as one run. The files of a folder count as repetitions of one test. A flow's
-throughput is the mean of its samples, weighted by their durations. Its srtt is the mean of the
+throughput is the mean of its samples, weighted by their durations. A flow's srtt is the mean of the
 samples of `tcp_rtt`, which are values of the sender's smoothed RTT from `ss`.
 """
 

@@ -2,9 +2,9 @@
 
 tailback calls each mechanism a layer of isolation ("wall" in code).
 
-A guest's kernel runs as a process of this machine. Its modules run in that process with the same
-rights. The launcher (launch/main.c) therefore sets up the layers of isolation before it starts the
-process. A warning lists the layers of isolation that the machine does not support.
+A guest's kernel runs as a process of this machine. The guest's modules run in that process with the
+same rights. The launcher (launch/main.c) therefore sets up the layers of isolation before it starts
+the process. A warning lists the layers of isolation that the machine does not support.
 """
 
 from __future__ import annotations

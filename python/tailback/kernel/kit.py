@@ -115,8 +115,8 @@ class Kit:
     @property
     def library(self) -> Path:
         """The library that is preloaded into the guest kernel's process. The library replaces the
-        process's sources of random numbers by a seeded generator. It also replaces the file for the
-        guest's memory by anonymous memory.
+        process's sources of random numbers by a seeded generator. The library also replaces the
+        file for the guest's memory by anonymous memory.
         """
         return self.path / LIBRARY
 

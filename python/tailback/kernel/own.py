@@ -20,8 +20,8 @@ FLAGS = {kit.LIBRARY: ("-shared", "-fPIC"), kit.LAUNCHER: ()}
 """Further arguments of gcc for each program."""
 
 QDISC = kit.HERE / "qdisc.h"
-"""The header with the common code of the queue disciplines. The build copies it beside the sources
-that include it."""
+"""The header with the common code of the queue disciplines. The build copies this header beside the
+sources that include it."""
 
 
 def names(version: str | None = None) -> tuple[str, ...]:

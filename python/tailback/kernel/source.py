@@ -2,7 +2,8 @@
 into the cache.
 
 Parts that User-mode Linux never compiles (other processors, graphics, sound) are left out, which
-saves a third of the size. Their Kconfig files are kept, because other Kconfig files include them.
+saves a third of the size. The Kconfig files of these parts are kept, because other Kconfig files
+include them.
 """
 
 from __future__ import annotations

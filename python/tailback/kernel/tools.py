@@ -1,7 +1,7 @@
 """Checks the programs that a kernel build needs, and fetches small programs that are missing.
 
-gcc and make have to be installed. flex, bison, m4, bc and xz are small. If they are missing,
-tailback unpacks their packages into the cache and uses them from there.
+gcc and make have to be installed. flex, bison, m4, bc and xz are small. If one of these small
+programs is missing, tailback unpacks its package into the cache and uses the program from there.
 """
 
 from __future__ import annotations

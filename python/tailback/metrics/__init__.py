@@ -1,9 +1,9 @@
 """Defines metrics: numbers computed from the results of runs. `pooling` combines the numbers of
 several runs.
 
-Metrics are computed from summaries, series and histograms. Their definitions do not depend on the
-engine. `recorded` makes a metric of each field that the summary's declarations mark as a metric.
-To add a metric that needs a computation, write a module in this folder and add a line to
+Metrics are computed from summaries, series and histograms. The definitions of metrics do not depend
+on the engine. `recorded` makes a metric of each field that the summary's declarations mark as a
+metric. To add a metric that needs a computation, write a module in this folder and add a line to
 `_COMPUTED`.
 """
 

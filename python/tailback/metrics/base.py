@@ -50,7 +50,7 @@ class OfTwo:
 class Metric:
     """A number that describes a flow, link, class of flows or run.
 
-    It is `None` if the run's results do not contain the number.
+    The number is `None` if the run's results do not contain it.
 
     `pooling` combines runs with different seeds into a mean with Student's t interval, in the same
     way for every metric. Runs without a value do not count, unless `at_least` gives a lower bound.

@@ -11,8 +11,8 @@ from tailback.metrics.base import field
 from tailback.metrics.groups import group_of
 
 UNFINISHED = "unfinished_s"
-"""Key in the summary of an unfinished transfer. Its value is the time, in seconds, from the
-transfer's start to the end of its observation."""
+"""Key in the summary of an unfinished transfer. The value of this key is the time, in seconds, from
+the transfer's start to the end of its observation."""
 
 METRICS = (replace(recorded.metric("completion_s", "flow"), at_least=field(UNFINISHED)),)
 

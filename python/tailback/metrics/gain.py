@@ -26,7 +26,7 @@ def add(summary: dict[str, Any], other: Mapping[str, Any]) -> None:
     """Add the gain of every flow to a summary. `other` is the summary of the run with the standard
     backoff (`beta_ecn` = `beta`).
 
-    If a flow sent nothing in the other run, its gain is missing.
+    If a flow sent nothing in the run with the standard backoff, the flow's gain is missing.
     """
     standard = {flow["name"]: flow["throughput_mbit"] for flow in other["flows"]}
     for flow in summary["flows"]:

@@ -97,8 +97,8 @@ METRICS = (
 
 
 FIELD = "harm"
-"""Key in the summary of a flow, program or source. Its value is the harm, by competitor and
-quantity."""
+"""Key in the summary of a flow, program or source. The value of this key is the harm, by competitor
+and quantity."""
 
 
 def add(summary: dict[str, Any], competitor: str, alone: Mapping[str, Any]) -> None:

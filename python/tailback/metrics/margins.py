@@ -52,7 +52,7 @@ class Contrast:
 
     def less(self) -> float:
         """The p value for the claim that the variant is within the limit. A difference equal to the
-        limit counts as within it.
+        limit counts as within the limit.
         """
         if self.error == 0:
             return self.alike if self.mean <= 0 else 1.0

@@ -1,7 +1,7 @@
 """Lists the parts of a run, which are its flows, sources of traffic, programs, links and classes.
 
-A program of `[[programs]]` is treated like a flow. Its throughput is the payload that reached the
-receiver's host. Its RTT is computed from its packets.
+A program of `[[programs]]` is treated like a flow. A program's throughput is the payload that
+reached the receiver's host. A program's RTT is computed from the program's packets.
 """
 
 from __future__ import annotations

@@ -62,10 +62,11 @@ def measured(summary: Mapping[str, Any], part: Mapping[str, Any]) -> tuple[int, 
 def weighted(frame: pl.DataFrame, by: Sequence[str], how: Held) -> pl.DataFrame:
     """Return the samples within the measured time, with their weights.
 
-    `frame` is sorted by time. Its columns are time_ns, value, the columns `by` that identify a
-    series, and from_ns and to_ns, the limits of the measured time. The result has an additional
-    column weight_ns. This column contains the time (in ns) for which the value is valid within the
-    measured time, or 1 if the sample counts once. Samples with no valid time are left out.
+    `frame` is sorted by time. The columns of `frame` are time_ns, value, the columns `by` that
+    identify a series, and from_ns and to_ns, the limits of the measured time. The result has an
+    additional column weight_ns. This column contains the time (in ns) for which the value is valid
+    within the measured time, or 1 if the sample counts once. Samples with no valid time are left
+    out.
     """
     import polars as pl
 

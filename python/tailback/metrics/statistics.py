@@ -27,10 +27,10 @@ class Estimate:
     finished transfers are not a fair sample."""
     ci95: tuple[float, float] | None
     """95 % interval of the mean, cut to the possible values. `None` for one run, and for identical
-    runs, because they show nothing about other seeds.
+    runs, because such results show nothing about other seeds.
     """
     runs: int | None = None
-    """Number of all runs, including runs without a value. `None` if it equals `n`."""
+    """Number of all runs, including runs without a value. `None` if this number equals `n`."""
     at_least: float | None = None
     """If some transfers did not finish, a lower bound of the mean over all runs."""
 

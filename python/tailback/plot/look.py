@@ -34,7 +34,8 @@ class Rule:
 
 @dataclass(frozen=True)
 class FigureLook:
-    """The settings as the user wrote them. `resolved` converts them to the units of the axes."""
+    """The settings as the user wrote them. `resolved` converts these settings to the units of the
+    axes."""
 
     begin: str | None = None
     end: str | None = None
@@ -62,7 +63,7 @@ class ResolvedLook:
     def at(self, axis: Axis) -> list[float]:
         """Return the positions of the reference lines on an axis.
 
-        The axis range must include them.
+        The range of the axis must include these positions.
         """
         return [rule.value for rule in self.rules if rule.axis == axis]
 

@@ -87,7 +87,7 @@ class PlotPlan:
     """Messages about values that are missing or do not cover all runs. The list of messages is
     complete only after drawing."""
     log: set[str] = field(default_factory=set)
-    """Which axes, x or y, are logarithmic. This is known only after drawing."""
+    """Which axes, x or y, are logarithmic. The logarithmic axes are known only after drawing."""
 
     @property
     def series(self) -> Dimension | None:

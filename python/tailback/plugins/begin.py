@@ -23,7 +23,7 @@ KEYWORDS = (
     "self static struct super trait true try type typeof union unsafe unsized use virtual where "
     "while yield"
 )
-"""Keywords of Rust, in any edition. Cargo rejects them as names of packages."""
+"""Keywords of Rust, in any edition. Cargo rejects keywords as names of packages."""
 
 LIBRARIES = frozenset(("alloc", "core", "proc_macro", "std", "test"))
 """Libraries that come with the Rust compiler."""

@@ -7,8 +7,8 @@ sources or the manifest name. A source names a file if the name of the file or o
 occurs in the source outside of comments. A change to a file that a source includes therefore
 changes run ids. A change to a scenario or baseline beside the sources does not.
 
-tailback does not compile the plugin to find its files. It may therefore include more files than
-cargo reads, but should not include fewer. All files of the folder are included if the plugin has a
+tailback does not compile the plugin to find its files. The hash may therefore cover more files than
+cargo reads, but should not cover fewer. All files of the folder are included if the plugin has a
 build script. All files are also included if a source computes the path of a file that it includes.
 """
 

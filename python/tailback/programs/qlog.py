@@ -57,7 +57,7 @@ class Trace:
     vantage: str
     """The side that wrote the log: client, server, or empty if unknown."""
     epoch_ms: float | None
-    """Origin of the times, in ms since 1970. None if it is unknown."""
+    """Origin of the times, in ms since 1970. None if the origin is unknown."""
     cwnd: Samples = field(default_factory=list)
     """Congestion window, in bytes."""
     smoothed_rtt: Samples = field(default_factory=list)
@@ -242,8 +242,8 @@ def over_run(
     """Convert the times of samples to seconds since the start of the run.
 
     `date_s` is the date at time 0 of the run, on the clock that the program reads. If the log has
-    an absolute origin, subtract `date_s` from its times. If it has no absolute origin, assume that
-    the log begins when the program starts.
+    an absolute origin, subtract `date_s` from its times. If the log has no absolute origin, assume
+    that the log begins when the program starts.
     """
     if not samples:
         return []

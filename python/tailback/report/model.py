@@ -147,7 +147,8 @@ class Section:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A published number and the measured value. cells.csv and `--json` have a row for it."""
+    """A published number and the measured value. cells.csv and `--json` have a row for each such
+    pair."""
 
     #: The number's table, row and column, as the publication names them.
     id: str
@@ -253,8 +254,8 @@ class Report:
         """Return the facts to print once at the top of the report, by label.
 
         For each label, the common text is the report's own text, or else the text that most figures
-        and tables share. The other figures and tables print their own text. A fact that only some
-        figures and tables have is left out.
+        and tables share. Figures and tables with another text print their own text. A fact that
+        only some figures and tables have is left out.
         """
         known = [
             dict(block.facts.lines())

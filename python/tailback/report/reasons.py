@@ -1,5 +1,5 @@
-"""Makes two sections that explain the results of runs. One section explains the runs of a sweep.
-The other section lists the explanations that differ between the variants of a comparison."""
+"""Makes two sections that explain the results of runs. One section explains the runs of a sweep. A
+second section lists the explanations that differ between the variants of a comparison."""
 
 from __future__ import annotations
 

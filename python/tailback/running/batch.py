@@ -32,7 +32,7 @@ class Job:
 def run(
     scenario: Source,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the option has this name)
     **options: Unpack[RunKeywords],
 ) -> Results:
     """Run a scenario and its sweep.
@@ -61,7 +61,7 @@ def sweep(
     scenario: Source,
     grid: Mapping[str, Sequence[object]],
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the option has this name)
     **options: Unpack[RunKeywords],
 ) -> Results:
     """Run a scenario at every sweep point of a grid such as `{"path.rtt": ["10ms", "80ms"], ...}`.

@@ -39,7 +39,7 @@ def quiet(wanted: bool = True) -> Iterator[None]:
 def check(
     scenario: Source,
     *,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the option has this name)
     seeds: int | None = None,
     engine: str = "sim",
     plugins: Sequence[Path | str] = (),

@@ -1,7 +1,7 @@
 """Runs the same scenarios in virtual and real time, to show how the results differ.
 
-In real time, the kernel boots without time travel and uses the machine's clock. Such runs take as
-long as they simulate, and the machine's load affects them. This module writes the page
+In real time, the kernel boots without time travel and uses the machine's clock. Runs in real time
+take as long as the simulated time, and the machine's load affects them. This module writes the page
 `docs/evidence/virtual-time.md`.
 """
 

@@ -1,8 +1,8 @@
 """Checks that the index of a sweep agrees with the manifests of its runs.
 
 An index contains a hash of itself, but someone who edits the index can recompute the hash. This
-check therefore compares the sweep's id with a hash of the run ids. It also compares the swept
-values in the index with those in the manifests, to detect swapped runs.
+check therefore compares the sweep's id with a hash of the run ids. This check also compares the
+swept values in the index with the swept values in the manifests, to detect swapped runs.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _named(value: object) -> object:
 
     An index contains a table as TOML. A manifest contains the options of a table one by one, and
     with their defaults, so only the name can be compared. Without a name, the function returns
-    `None`. Other values are returned as they are.
+    `None`. Values other than tables are returned unchanged.
     """
     if not isinstance(value, str) or not value.startswith(("{", "[")):
         return value

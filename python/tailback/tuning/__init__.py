@@ -35,7 +35,7 @@ def tune(
     sampler: str = "tpe",
     seed: int = 0,
     batch: int | None = None,
-    set: Mapping[str, object] | None = None,  # noqa: A002 (named like the option)
+    set: Mapping[str, object] | None = None,  # noqa: A002 (the option has this name)
     **options: Unpack[RunKeywords],
 ) -> Tuned:
     """Search for the values of a scenario's keys that give the best results.

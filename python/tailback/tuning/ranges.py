@@ -58,7 +58,7 @@ class Choices:
         """Return the values with which the search checks that the scenario accepts all choices."""
         return list(self.words)
 
-    def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (as in `Range`)
+    def settle(self, bases: Bases) -> Choices:  # noqa: ARG002 (`Range` uses this argument)
         return self
 
     def suggest(self, trial: Trial) -> Word:

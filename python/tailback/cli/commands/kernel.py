@@ -98,8 +98,8 @@ def build(
     repeat the command.
 
     After the build, tailback uses the new guest kernel, unless it was built with --release. To use
-    a guest kernel that was built with --release, name the release in the scenario, e.g. kernel =
-    "6.1".
+    a guest kernel that was built with --release, name the release in the scenario, for example
+    kernel = "6.1".
     """
     from tailback.base import machine
 

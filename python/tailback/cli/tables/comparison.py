@@ -22,11 +22,11 @@ class ComparisonLayout(NamedTuple):
     """A layout of the tables. Each layout has a different width."""
 
     points: bool
-    """Whether the parameters of a sweep point are columns. If not, each sweep point has its own
+    """Whether the parameters of a sweep point are columns. If false, each sweep point has its own
     table."""
     full_paths: bool
-    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, they are
-    short, such as `rate`."""
+    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, the names
+    are short, such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its number, instead of below the
     number."""

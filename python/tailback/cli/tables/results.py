@@ -128,8 +128,8 @@ class ResultsLayout(NamedTuple):
     """Whether to print the run's only link in the row of the first flow, instead of in a separate
     table."""
     full_paths: bool
-    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, they are
-    short, such as `rate`."""
+    """If true, the names of columns are full paths, such as `bottleneck.rate`. If false, the names
+    are short, such as `rate`."""
     one_line: bool
     """Whether an interval is printed on the same line as its mean, instead of below the mean."""
 
@@ -249,7 +249,7 @@ def show_where(results: Results, reused: int, runs: int) -> None:
     """Print where the results are, how many runs were already stored, and which commands to use
     next.
 
-    This goes to stderr, so that stdout has only the table.
+    This text goes to stderr, so that stdout contains only the table.
     """
     if is_quiet():
         return
@@ -270,8 +270,8 @@ def show_where(results: Results, reused: int, runs: int) -> None:
 
 
 def _warnings(results: Results) -> list[str]:
-    """Return the warnings of guest kernels in the order of the runs. Also return for each
-    warning how many runs had it.
+    """Return the warnings of guest kernels in the order of the runs. Also return the number of runs
+    that had each warning.
     """
     counts: dict[str, int] = {}
     for run in results.points if results.engine == "kernel" else ():
@@ -383,8 +383,8 @@ def _tables(
 def _is_full(rows: list[list[str]]) -> bool:
     """Return whether a table has reached its maximum number of rows.
 
-    If so, append an empty row, which is counted as omitted. In a large sweep, it would
-    take long to read all seeds of a row that is not shown.
+    If the table is full, append an empty row, which is counted as omitted. In a large sweep, it
+    would take long to read all seeds of a row that is not shown.
     """
     if len(rows) < MAX_ROWS:
         return False
@@ -444,8 +444,8 @@ def _requests(
     titles: Sequence[str],
     layout: ResultsLayout,
 ) -> tuple[list[Table], int]:
-    """Return a table with a row for each source that has requests. It shows the completion times by
-    size of request.
+    """Return a table with a row for each source that has requests. The table shows the completion
+    times by size of request.
     """
     sources = _sources(groups, lambda part: "completions" in part)
     bounds = sorted(
@@ -595,14 +595,15 @@ def _short(label: str) -> str:
     """Return a swept value as the table shows it. Inline tables are shortened, as in figures."""
     if not label.startswith("{"):
         return label
-    # Imported here, because most commands do not need `plot`, and the import slows their start.
+    # Import `tailback.plot` only here, because most commands do not need it, and the import is
+    # slow.
     from tailback.plot import words
 
     return words.value(label)
 
 
 def _first(index: int, labels: list[str]) -> list[str]:
-    """Return a sweep point's labels if this is its first row, otherwise empty cells."""
+    """Return a sweep point's labels for its first row, and empty cells for its other rows."""
     return labels if index == 0 else [""] * len(labels)
 
 

@@ -35,7 +35,7 @@ class Finding:
     note: str
     at: int | None = None
     """Index of the sample that decided the verdict. The table of the report shows the samples
-    around it."""
+    around the deciding sample."""
     flow: str = FLOW
 
 

@@ -7,8 +7,8 @@ from tailback.evaluate.criteria import Within
 from tailback.store.results import Run
 
 FIRST = 10.0
-"""The initial window in segments. The measure counts it as data in flight, even if less was
-sent."""
+"""The initial window in segments. The measure counts the initial window as data in flight, even if
+less was sent."""
 
 
 RATE_MBIT = 2.0

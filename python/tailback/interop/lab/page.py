@@ -23,7 +23,7 @@ scenario."""
 
 
 def find() -> Path:
-    """Return the path of the page. Raise `InputError` if `make lab` has not built it."""
+    """Return the path of the page. Raise `InputError` if `make lab` has not built the page."""
     for path in (BUILT, SHIPPED):
         if path.is_file():
             return path

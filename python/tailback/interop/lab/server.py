@@ -1,9 +1,9 @@
 """Serves one page to every process on this machine that knows its address.
 
 The server sends the page only for one path, which contains a random token. The server answers only
-requests that name this machine as the host. Otherwise another web page could read the page through
-a host name that resolves to this machine. The server holds the page in memory, and reads and writes
-no files.
+requests that name this machine as the host. Without this rule, another web page could read the page
+through a host name that resolves to this machine. The server holds the page in memory, and reads
+and writes no files.
 """
 
 from __future__ import annotations
@@ -71,5 +71,5 @@ class _Handler(BaseHTTPRequestHandler):
         if body:
             self.wfile.write(self.server.page)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base's name)
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class has this name)
         """Print nothing, because a log line would contain the token."""

@@ -1,8 +1,8 @@
 """Writes the scenario of a stored run as TOML.
 
-A run does not store its scenario file. It stores the parsed and normalised values, which are called
-the canonical scenario. This module writes TOML from these values, and parses the TOML again. It
-rejects the run if the parsed values differ.
+A run does not store its scenario file. A run stores the parsed and normalised values, which are
+called the canonical scenario. This module writes TOML from these values, and parses the TOML again.
+If the parsed values differ from the stored values, this module rejects the run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Compiles programs that come with tailback, for `tailback kernel build --program NAME`.
 
-Their sources are in folders beside this file. The cache of guest kernels has the results:
+The sources of these programs are in folders beside this file. The cache of guest kernels has the
+results:
 
     programs/NAME-HASH/     NAME/, the results of the build, and program.json
     programs/NAME           a link to the version built last

@@ -272,7 +272,7 @@ class _InImage(_Check):
                 folders += re.findall(r"(?m)^\s*(/[^\s:]*)", text)
         return [*folders, "/usr/local/lib"]
 
-    def _in(self, package: str | None) -> str:  # noqa: ARG002 (an image is complete)
+    def _in(self, package: str | None) -> str:  # noqa: ARG002 (images have no packages)
         return "which the image does not have"
 
     def _where(self, name: str) -> str:  # noqa: ARG002

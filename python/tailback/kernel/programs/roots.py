@@ -5,9 +5,9 @@ packages, without files of this machine. The cache of guest kernels has the resu
     roots/HASH/root/        those packages, unpacked
     roots/HASH/root.json    their names and versions, and the hash of every file
 
-Packages are unpacked but not installed. Their scripts never run, so this module makes the few links
-and files that the scripts would generate. The versions of packages are chosen once and stored.
-`tailback kernel build` asks Debian's archive for new versions.
+Packages are unpacked but not installed. The packages' scripts never run, so this module makes the
+few links and files that the scripts would generate. The versions of packages are chosen once and
+stored. `tailback kernel build` asks Debian's archive for new versions.
 """
 
 from __future__ import annotations

@@ -87,7 +87,8 @@ def is_log(values: Iterable[float], scale: Scale, span: float = LOG_SPAN) -> boo
 
 def ticks(low: float, high: float, most: int) -> list[float]:
     """Return at most `most` ticks of a logarithmic axis. The ticks are at 1, 2 and 5 of every
-    decade if these fit. Otherwise they are at powers of ten: all, or every second, third or fourth.
+    decade if these fit. Otherwise the ticks are at powers of ten: all, or every second, third or
+    fourth.
     """
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     kept: list[float] = []
@@ -205,7 +206,7 @@ def centre(quantity: PlotQuantity) -> float | None:
 def from_zero(quantity: PlotQuantity) -> bool | None:
     """Return True for a rate, so that its axis begins at 0, and None for other quantities.
 
-    Readers compare the rates of flows as shares of a link. If the axis began elsewhere, a small
+    Readers compare the rates of flows as shares of a link. If the axis did not begin at 0, a small
     difference would look like a large one.
     """
     return True if quantity.unit == "Mbit/s" else None

@@ -23,7 +23,7 @@ class SweepAxis:
     keys: tuple[str, ...]
     levels: tuple[str, ...]
     numbers: tuple[float, ...] | None
-    """Values of the first key as numbers in `unit`. None if they are not numbers."""
+    """Values of the first key as numbers in `unit`. None if the values are not numbers."""
     unit: str = ""
 
     @property

@@ -225,8 +225,8 @@ def _cdf(
 
 
 def _steps(buckets: pl.DataFrame, steps: int) -> pl.DataFrame:
-    """Reduce a distribution to about `steps` steps. Keep its last `steps // 4` steps, which show
-    the tail, and every n-th of the steps before them.
+    """Reduce a distribution to about `steps` steps. Keep the last `steps // 4` steps of the
+    distribution, which show the tail, and every n-th of the earlier steps.
     """
     upper = ((buckets["lower"] + buckets["width"]) / 1e6).to_list()
     lower = (buckets["lower"] / 1e6).to_list()

@@ -51,8 +51,8 @@ class Engine(Protocol):
 def get(name: str) -> Engine:
     """Return the engine with this name.
 
-    `kernel-realtime` is the kernel engine with the machine's clock. Its version differs
-    from the version of `kernel`.
+    `kernel-realtime` is the kernel engine with the machine's clock. The version of
+    `kernel-realtime` differs from the version of `kernel`.
     """
     if name == "sim":
         from tailback.running.engines import sim

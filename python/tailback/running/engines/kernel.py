@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tailback.kernel.programs.places import Places
 
 AGENT = Path(kit.__file__).parent / "tailback-guest"
-"""The executable of the guest's first process. It is built together with tailback."""
+"""The executable of the guest's first process. This executable is built together with tailback."""
 
 AGENT_HASH = AGENT.with_name(f"{AGENT.name}.sha256")
 """The file with the hash of the agent from its build."""
@@ -153,7 +153,7 @@ class Kernel:
             return scenario
         return scenario.versioned(versions)
 
-    def memory(self, point: Point) -> int:  # noqa: ARG002 (the same for every guest)
+    def memory(self, point: Point) -> int:  # noqa: ARG002 (all points have the same limit)
         """Return the maximum amount of memory (in bytes) that a guest may use.
 
         Most guests use much less.

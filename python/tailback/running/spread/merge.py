@@ -1,8 +1,8 @@
 """Merges several stores into one (the target), for `tailback merge`.
 
 Every run is verified in its own store, and again in the target. Two runs with the same id must have
-the same files, except for the timing. If they differ, nothing is merged. Runs that the target
-already has stay unchanged, so repeating a merge changes nothing.
+the same files, except for the timing. If the files of two such runs differ, nothing is merged. Runs
+that the target already has stay unchanged, so repeating a merge changes nothing.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _there(target: Path, run_id: str) -> _Run | None:
 
 def _difference(run: _Run, other: _Run) -> str:
     """Compare two runs with the same id, and return a sentence that says how they differ. Return an
-    empty text if they are equal.
+    empty text if the runs are equal.
     """
     names = [
         name

@@ -66,7 +66,7 @@ def copy(source: Path, store: _native.Store, scratch: Path) -> None:
 
 
 THREADS = 8
-"""Number of threads that verify and store runs. They mostly wait for the disk."""
+"""Number of threads that verify and store runs. These threads mostly wait for the disk."""
 
 
 def _place(scratch: Path, run_id: str) -> Path:

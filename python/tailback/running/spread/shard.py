@@ -107,7 +107,7 @@ def _by_environment(text: str, environment: Mapping[str, str]) -> tuple[int, int
 
 def deal(costs: Mapping[str, float], count: int) -> list[list[str]]:
     """Divide runs into this many shards of about equal cost. The division is deterministic, so
-    every shard computes the same one."""
+    every shard computes the same division."""
     parts: list[list[str]] = [[] for _ in range(count)]
     heap = [(0.0, 0, at) for at in range(count)]
     for run_id in sorted(costs, key=lambda one: (-costs[one], one)):
@@ -156,8 +156,8 @@ class Done:
 
 
 class PartDone(TailbackError):
-    """Raised when a shard is done, but the result also needs the runs of other shards. This is not
-    a failure."""
+    """Raised when a shard is done, but the result also needs the runs of other shards. A finished
+    shard is not a failure."""
 
     def __init__(self, done: Done) -> None:
         super().__init__(done.text())
