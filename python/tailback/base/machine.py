@@ -1,7 +1,8 @@
 """Functions whose implementation depends on the operating system.
 
-These functions count the cores and the memory that runs may use. They also lock files, open files
-without blocking, flush folders to the disk, and check whether the kernel engine can run."""
+These functions count the cores and the memory that runs may use. These functions also lock files,
+open files without blocking, flush folders to the disk, and check whether the kernel engine can
+run."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def prepare() -> None:
     Python raises an error for such a character.
     """
     # If the caller has closed stdout or stderr, Python sets the stream to None. Discard everything
-    # printed to such a stream.
+    # that is printed to a closed stream.
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stderr is None:

@@ -60,12 +60,13 @@ class CheckedBundle:
     runs: int
     """How many runs were repeated."""
     compared: int
-    """The number of the runs' files that were compared."""
+    """The number of files of runs that were compared."""
     damaged: list[str]
     """Names of files with content that does not match their hash."""
     differences: list[BundleDifference]
     version_only: list[str]
-    """Names of JSON files that differ only in the engine's version and in ids that depend on it."""
+    """Names of JSON files that differ only in the engine's version and in ids that depend on this
+    version."""
 
     @property
     def same(self) -> bool:

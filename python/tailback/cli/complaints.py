@@ -136,7 +136,7 @@ def _imperative(expected: str | None, nearest: str | None) -> str:
 def _excerpt(diagnostic: Diagnostic | Located) -> list[str]:
     begin = diagnostic.column - 1
     # A place without a line number means that tailback made the TOML text from a Python table. The
-    # user has never seen the lines of this text.
+    # user has never seen the lines of this TOML text.
     is_there = re.search(rf":\d+:{diagnostic.column}$", diagnostic.place) is not None
     # If a key is missing at the top level of the file, there is no line to show.
     is_there = is_there and (begin > 0 or diagnostic.width > 0)

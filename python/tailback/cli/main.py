@@ -86,8 +86,8 @@ def main() -> NoReturn:
     status = boundary.status_of(lambda: cli(prog_name="tailback", standalone_mode=False))
     if status == boundary.OK:
         # At exit, the interpreter would search all objects for reference cycles, which takes
-        # milliseconds. After an error, this search is necessary, because the error may refer to a
-        # store with temporary files.
+        # milliseconds. After an error, the search for cycles is necessary, because the error may
+        # refer to a store with temporary files.
         gc.freeze()
     sys.exit(status)
 

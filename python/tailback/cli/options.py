@@ -56,8 +56,8 @@ def walls_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def for_this_command(context: click.Context, variable: str, value: str) -> None:
-    """Set an environment variable until the command ends. The old value is then restored, because
-    Python code that called the command may continue.
+    """Set an environment variable until the command ends. At the end of the command, the old value
+    is restored, because Python code that called the command may continue.
     """
     before = os.environ.get(variable)
 

@@ -5,13 +5,13 @@ All quantities of one sweep point come from the same runs. If a flow gets more t
 its RTT and the queue's delay and marks also change, and another flow's throughput falls. All
 quantities of a sweep point are therefore one family of tests. The first test decides whether any
 quantity of the family differs. Because correlations have both signs, this test uses the method of
-Benjamini and Yekutieli (2001), which is valid under any dependence. (Its p value is Simes's p value
-times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg (1995) then
-chooses the families that have a difference. In each chosen family, the method of Benjamini and
-Yekutieli decides which differences are flagged. This step uses a lower level: the original level
-times the share of families that were chosen. Benjamini and Bogomolov (2014, J. R. Stat. Soc. B 76)
-have shown that this keeps the expected share of false discoveries, averaged over the chosen
-families, below the level.
+Benjamini and Yekutieli (2001), which is valid under any dependence. (The p value of the first test
+is Simes's p value times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Benjamini and Hochberg
+(1995) then chooses the families that have a difference. In each chosen family, the method of
+Benjamini and Yekutieli decides which differences are flagged. The choice of differences uses a
+lower level: the original level times the share of families that were chosen. This lower level keeps
+the expected share of false discoveries, averaged over the chosen families, below the original level
+(Benjamini and Bogomolov 2014, Journal of the Royal Statistical Society B 76).
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 A compared quantity is one metric of one object (a flow, link, class or run) at one sweep point. A
 quantity gets the verdict "holds" if a one-sided test at the level `LEVEL` shows that the difference
-is not beyond the threshold. The claim that all quantities hold needs no correction for the number
-of tests, because each quantity must pass its own test (Berger 1982). A quantity gets "exceeds" if
-the opposite test shows that the difference is beyond the threshold. Holm's method (1979) corrects
-this second test over all quantities, so that no quantity exceeds its threshold merely because many
-quantities are tested. If neither test is significant, the quantity is undecided ("unknown"). A
-quantity is also undecided if the baseline has a value and the variant does not.
+is not beyond the threshold. The claim that all quantities are within their thresholds needs no
+correction for the number of tests, because each quantity must pass its own test (Berger 1982). A
+quantity gets "exceeds" if the opposite test shows that the difference is beyond the threshold.
+Holm's method (1979) corrects this second test over all quantities, so that no quantity exceeds its
+threshold merely because many quantities are tested. If neither test is significant, the quantity is
+undecided ("unknown"). A quantity is also undecided if the baseline has a value and the variant does
+not.
 
 `until_told` adds seeds and repeats the tests. A test that is repeated often enough becomes
 significant by chance. The number of tests is therefore fixed beforehand. Each test has twice the

@@ -121,9 +121,9 @@ def _of_each(
     for column, by_seed in zip(columns[1:], readings[1:], strict=True):
         difference = _difference(columns[0], column, readings[0], by_seed)
         if difference is not None:
-            # If the variants are paired, take the larger of the two numbers of
-            # runs, because one variant may lack runs of some seeds. For
-            # unpaired variants, take the smaller number.
+            # If the variants are paired, take the larger of the two numbers of runs, because one
+            # variant may lack runs of some seeds. For unpaired variants, take the smaller number of
+            # runs.
             count = max if difference.paired else min
             runs = count(len(readings[0]), len(by_seed))
             differences[column.name] = Judged(**vars(difference), runs=runs)

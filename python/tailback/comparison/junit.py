@@ -2,7 +2,7 @@
 list of tests.
 
 A compared quantity that exceeds its threshold is a failure. An undecided compared quantity is an
-error. Continuous integration services show both in red.
+error. Continuous integration services show failures and errors in red.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Match:
 
 
 def matched(named: Sequence[Sequence[str]], *, by_name: bool = False) -> Iterator[Match]:
-    """Match the names of all variants. `named` has the names of each variant, the baseline's first.
-    With `by_name`, names that differ are never matched by their order."""
+    """Match the names of all variants. `named` contains the names in each variant, beginning with
+    the baseline. With `by_name`, names that differ are never matched by their order."""
     first = next((names for names in named if names), ())
     places: dict[str, list[int | None]] = {name: [None] * len(named) for name in first}
     ordered: dict[str, list[bool]] = {}

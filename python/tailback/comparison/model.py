@@ -464,6 +464,6 @@ def qualified(cell: Cell) -> str:
     # Ignore flow metrics that only programs or sources of traffic have.
     alike = (m for m in metrics.METRICS if m.path == cell.quantity)
     kinds = {m.on for m in alike if m.on != "flow" or on == "flow" or "flow" in m.parts}
-    # Classes that also have the quantity do not make a prefix necessary for a flow or link.
+    # A quantity of flows or links needs no prefix merely because classes have the same quantity.
     several = len(kinds) > 1 if cell.metric.on == "class" else len(kinds - {"class"}) > 1
     return f"{cell.metric.on}.{cell.quantity}" if several else cell.quantity

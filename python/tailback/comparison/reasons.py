@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tailback.store.results import Run
 
 MEASURED = ("flent", "qlog")
-"""Engine names of measured data. tailback cannot explain such data, because they do not record what
-limited each flow and filled each queue."""
+"""Engine names of measured data. tailback cannot explain measured data, because such data does not
+show what limited each flow and filled each queue."""
 
 Facts = dict[Key, float]
 """Numbers from the explanation of a run, keyed by kind of object, object name and quantity."""

@@ -173,7 +173,8 @@ def _says_seeds(loaded: _native.Scenario) -> bool:
 def _run(
     variants: Sequence[Variant], loaded: Sequence[_native.Scenario], options: RunOptions
 ) -> tuple[list[Results], list[str]]:
-    """Run the variants in one pool. Return their results, and a message for each failed run."""
+    """Run the variants in one pool. Return the variants' results, and a message for each failed
+    run."""
     runners = [engines.get(variant.engine) for variant in variants]
     try:
         return execution.run_loaded(loaded, runners, options), []

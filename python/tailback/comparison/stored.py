@@ -82,7 +82,7 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
 
 
 def _open_stored(source: Path) -> tuple[Results, dict[Key, list[int]]]:
-    """Open a stored sweep or run. Also return its planned sweep points, including sweep points
+    """Open a stored sweep or run. Also return the planned sweep points, including sweep points
     without a run."""
     from tailback.store.results import open_results, open_run
 

@@ -21,7 +21,8 @@ class Variant:
     kernel: str | None = None
     """Name of a guest kernel, for the kernel engine only."""
     quiet: bool = False
-    """Whether to suppress warnings about the scenario, because it is unusual on purpose."""
+    """Whether to suppress warnings about the scenario, because the scenario is unusual on
+    purpose."""
 
 
 def parse(texts: Sequence[str], engine: str = "sim") -> list[Variant]:

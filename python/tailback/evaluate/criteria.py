@@ -482,8 +482,8 @@ class TextOnly(Asked):
 
 
 def aligned(*results: Results) -> list[tuple[str, list[tuple[Run, ...]]]]:
-    """Return the runs of several results, grouped by sweep point and then by seed. All results come
-    from the same sweep.
+    """Return the runs of several results, grouped by sweep point and then by seed. All results have
+    the same sweep points.
 
     Each result comes from a sweep with a different subject. The key of the tested algorithm is not
     swept, so runs of the same sweep point have the same label in all results.

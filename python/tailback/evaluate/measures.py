@@ -15,7 +15,7 @@ Part = Mapping[str, Any]
 
 def named(run: Run, name: str) -> list[Part]:
     """Return the flows or programs that one table of the scenario defines. If the table's name is
-    `subject`, its flows are called `subject`, or `subject/1`, `subject/2` etc.
+    `subject`, its flows are called `subject`, or `subject/1`, `subject/2` and so on.
     """
     return [one for one in senders(run) if one["name"].partition("/")[0] == name]
 

@@ -22,8 +22,8 @@ class Suite(Protocol):
     def evaluate(self, request: Request) -> Evaluation:
         """Run the requested sections for one subject.
 
-        Raises `InputError` for a subject that does not exist. The message suggests the nearest
-        name.
+        Raises `InputError` for a subject that does not exist. The error message suggests the
+        nearest name.
         """
 
     def sections(self) -> Sequence[tuple[str, str]]:

@@ -57,8 +57,8 @@ UNDONE = ("undo_dsack", "undo_original")
 MARKS = ("ece", "sce")
 
 HEEDLESS = ("bbr",)
-"""Congestion controls that ignore losses, because a model of the path sets the window. A recovery
-reduces the window only temporarily."""
+"""Congestion controls that ignore losses, because a model of the path sets the window. For these
+congestion controls, a recovery reduces the window only temporarily."""
 MODELLED = (*HEEDLESS, "bbr2", "bbr3")
 """Congestion controls with a model of the path. In some of these models, losses and marks limit the
 window, but they do not reduce it by a fixed factor."""

@@ -30,7 +30,8 @@ from tailback.store.run_folder import StoredRun
 EPOCH = "1970-01-01T00:00:00.000000Z"
 
 SINGLE, BIDIRECTIONAL, BOTH_WAYS = "tcp_1up", "tcp_bidirectional", "rrul_be_nflows"
-"""Flent's tests whose series have special names. Other tests are `tcp_2up`, `tcp_ndown` etc."""
+"""Flent's tests whose series have special names. Other tests are, for example, `tcp_2up` and
+`tcp_ndown`."""
 
 PING = "Ping (ms) ICMP"
 

@@ -122,7 +122,7 @@ class DataFile:
     def origin(self) -> float:
         """The Unix time at which the first flow begins.
 
-        If tailback wrote the file, this is the start of the run.
+        If tailback wrote the file, this time is the start of the run.
         """
         if "TAILBACK" in self.metadata:
             return _seconds(self.metadata["T0"])

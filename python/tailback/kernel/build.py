@@ -9,10 +9,10 @@ modules.
     kits/HASH/          a kernel with a guest root
     current             the guest kernel in use, a link
 
-A bare kernel is complete once its kernel.json exists. A guest kernel also has a root file system,
-and is complete once its kit.json exists. Until this file exists, the folder is unfinished, and the
-next build resumes the work. If the root's packages become newer, the build makes a new guest kernel
-with the same kernel.
+A kernel without a root file system is complete once its kernel.json exists. A guest kernel also has
+a root file system, and is complete once its kit.json exists. Until this file exists, the folder is
+unfinished, and the next build resumes the work. If the root's packages become newer, the build
+makes a new guest kernel with the same kernel.
 """
 
 from __future__ import annotations
@@ -195,8 +195,8 @@ def _kit(
         tree = source.debian(archive, cache, wanted.release)
     debs = root.packages(debian)
     packages = dict(apt.versions_of(debs))
-    # Prepare the tree even if the guest kernel exists, because modules are compiled against its
-    # headers.
+    # Prepare the tree even if the guest kernel exists, because modules are compiled against the
+    # tree's headers.
     source.prepare(tree, archive, env, steps)
     if wanted.origin is None or wanted.with_patch:
         tree = patches.apply(tree, env, steps, required=wanted.with_patch)

@@ -109,7 +109,7 @@ def refused(fragments: Sequence[Fragment], final: Mapping[str, str]) -> dict[str
     """For each fragment, return the options whose value in the finished .config differs from the
     value in the fragment. An option is described by a text such as "CONFIG_X=m (is y)".
 
-    If several fragments set an option, only the last one is checked.
+    If several fragments set an option, only the last of these fragments is checked.
     """
     asked: dict[str, tuple[Fragment, str]] = {}
     for fragment in fragments:

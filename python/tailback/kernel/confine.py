@@ -41,8 +41,8 @@ WALLS = {
     "scopes": "Landlock's scopes",
     "seccomp": "a filter of system calls",
 }
-"""The layers of isolation, with a description of each. The keys are the names in the launcher's
-first line."""
+"""The layers of isolation, with a description of each. The keys are the names that the launcher
+prints in its first line."""
 
 SAYS = "tailback: walls "
 

@@ -292,8 +292,8 @@ def _kill(child: subprocess.Popen[bytes]) -> resource.struct_rusage:
         os.killpg(child.pid, signal.SIGKILL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
-    # The other processes of the group may end later. Only the parents of these processes can wait
-    # for them, so poll until no process of the group is running.
+    # Other processes of the guest's process group may end later than the kernel. Only the parents
+    # of these processes can wait for them, so poll until no process of the group is running.
     late, pause = time.monotonic() + END_S, 0.001
     while _is_running(child.pid) and time.monotonic() < late:
         time.sleep(pause)

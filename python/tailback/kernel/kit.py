@@ -98,7 +98,7 @@ class Kit:
     """Hash of everything that can change a result: kernel, configuration, guest packages,
     modules."""
     manifest: dict[str, Any]
-    """The content of kit.json. The manifests of chosen modules are under "chosen"."""
+    """The content of kit.json. The manifests of chosen modules are under the key "chosen"."""
 
     @property
     def release(self) -> str:

@@ -174,7 +174,7 @@ def _lines(
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Within this block, SIGTERM ends the build and its programs, as Ctrl-C does."""
+    """Within the `with` block, SIGTERM ends the build and its programs, as Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -2,8 +2,8 @@
 
 A test that finds no difference does not show that the values are equal. Therefore this module tests
 two claims: that the difference exceeds the margin, and that it is within the margin. For a margin
-on both sides, these are Schuirmann's two one-sided tests (1987, J. Pharmacokinet. Biopharm. 15). If
-neither test is significant, the difference is undecided.
+on both sides, the tests are Schuirmann's two one-sided tests (1987, Journal of Pharmacokinetics and
+Biopharmaceutics 15). If neither test is significant, the difference is undecided.
 
 A margin in percent is relative to the baseline's mean, which is itself a measurement. For "10 %
 more", the values `b - 1.1 a` are tested against 0 (Sasabuchi 1988). This test does not need the

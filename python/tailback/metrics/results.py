@@ -12,7 +12,7 @@ PREFIX = "results"
 
 
 def metric(name: str) -> Metric | None:
-    """Return the metric `results.NAME`. In tables its column is called `results_NAME`."""
+    """Return the metric `results.NAME`. In tables, the metric's column is called `results_NAME`."""
     for dot in (".", "_"):
         head = f"{PREFIX}{dot}"
         if name.startswith(head) and len(name) > len(head):

@@ -41,7 +41,7 @@ class Dimension:
     """The values as numbers of one unit. None if the values are names."""
     keys: tuple[str, ...] = ()
     raw: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """For each text, the spellings of its value in the scenario and the results."""
+    """Maps each text to the spellings of its value in the scenario and in the results."""
 
     @property
     def label(self) -> str:

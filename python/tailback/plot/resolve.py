@@ -80,8 +80,8 @@ class _Search:
         return {tuple(member.texts.get(key, "") for key in axis) for member in self.members}
 
     def _known_key(self, word: str) -> str | None:
-        """Return the swept key with this name or a unique ending of it. Otherwise return the word
-        itself if it is flow, link or class.
+        """Return the swept key that has this name, or the only swept key whose path ends in this
+        name. Otherwise return the word itself if it is flow, link or class.
         """
         ends = [name for name in self.keys if word == name or name.endswith(f".{word}")]
         if word in self.keys or len(ends) == 1:
@@ -341,8 +341,8 @@ class _Search:
 
     def _are_of_flows(self) -> bool:
         """Return whether several flows share the network and the sweep varies only the names of
-        their algorithms. In this case, the throughputs of flows are a better default than the delay
-        of a queue.
+        their algorithms. For such a sweep, the throughputs of flows are a better default quantity
+        than the delay of a queue.
         """
         keys = [key for axis in self.axes for key in axis]
         several = len({flow["name"] for flow in flows_of(self.members[0].run.summary)}) > 1

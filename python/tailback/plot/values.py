@@ -206,8 +206,8 @@ def events(plan: PlotPlan, kinds: Sequence[str]) -> tuple[pl.DataFrame, list[str
 
     The columns are the roles, time_s and event.
 
-    The second result names the kinds of events that the runs did not record. Leave out events of
-    flows that the figure does not show.
+    The second returned value names the kinds of events that the runs did not record. Leave out
+    events of flows that the figure does not show.
     """
     import polars as pl
 

@@ -5,7 +5,7 @@ Only these files are part of the plugin's hash.
 The hash covers the manifest, Rust sources, everything in `src`, and every file that the Rust
 sources or the manifest name. A source names a file if the name of the file or of one of its folders
 occurs in the source outside of comments. A change to a file that a source includes therefore
-changes run ids. A change to a scenario or baseline beside the sources does not.
+changes run ids. A change to a scenario or baseline beside the sources does not change run ids.
 
 tailback does not compile the plugin to find its files. The hash may therefore cover more files than
 cargo reads, but should not cover fewer. All files of the folder are included if the plugin has a

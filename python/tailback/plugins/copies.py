@@ -31,8 +31,8 @@ _LOCK = threading.Lock()
 
 
 def native_of(scenario: object) -> ModuleType:
-    """Return the compiled module that has read a scenario. Only objects of this module work with
-    the scenario.
+    """Return the compiled module that has read a scenario. Only objects of the returned module work
+    with the scenario.
     """
     return _OF.get(type(scenario), _native)
 

@@ -35,7 +35,7 @@ def without_lab() -> Iterator[None]:
 class Rerun:
     """Runs of a figure that the laboratory can repeat."""
 
-    #: Distinguishes several links of a figure.
+    #: The text by which a reader distinguishes several links of a figure.
     name: str
     runs: Sequence[Run]
 

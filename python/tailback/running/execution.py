@@ -246,7 +246,7 @@ def _look_at_cores(loaded: Sequence[_native.Scenario], cores: int) -> None:
 
 
 CHUNK = 256
-"""How many stored runs to check at a time. Ctrl-C takes effect between these groups."""
+"""How many stored runs to check at a time. Ctrl-C takes effect between these groups of runs."""
 
 
 def _held(root: Path, run_ids: Sequence[str]) -> set[str]:

@@ -138,7 +138,7 @@ def _with_assertions(
     try:
         tables = tomllib.loads(more.decode())
     except (UnicodeDecodeError, ValueError):
-        # The validator reports this error with its line.
+        # The validator reports this error with the line of the file.
         tables = {}
     others = [key for key in tables if key != "assert"]
     if others:

@@ -401,7 +401,7 @@ def page(comparison: ClockComparison) -> str:
 
 
 def _lost(found: Gaps) -> float:
-    """Return by how many percent late departures reduce the link's rate."""
+    """Return the percentage by which late departures reduce the link's rate."""
     return 100 * found.late_mean_us / (found.slot_us + found.late_mean_us)
 
 

@@ -38,8 +38,8 @@ table has two such columns, the second if it has one."""
 def show(
     evaluation: Evaluation, page: Path | None, changes: Sequence[SectionChange] | None = None
 ) -> None:
-    """Print a row for each section. Then print how many sections have each verdict, and which
-    verdicts have changed since the earlier evaluation.
+    """Print a row for each section. After the rows, print how many sections have each verdict, and
+    which verdicts have changed since the earlier evaluation.
     """
     console = new_console()
     for breaks in (0, 1, 2):

@@ -42,9 +42,9 @@ def agreement(trace: StateTrace, wanted: Sequence[int], rounds: int) -> float:
     """Return the share of ACKs at which BBR's `extra_acked` equals the maximum over the last
     `rounds` rounds.
 
-    BBR's filter keeps only a few samples, so its window varies. A value counts as equal
-    if it lies between the maximum over the last 2 rounds and the maximum over the last
-    `rounds` rounds."""
+    BBR's filter keeps only a few samples, so the number of rounds that the filter covers varies. A
+    value counts as equal if it lies between the maximum over the last 2 rounds and the maximum over
+    the last `rounds` rounds."""
     extra = samples(trace)
     numbers = trace.values["round"]
     fitting = 0

@@ -74,8 +74,8 @@ class Observed:
 class Aim:
     """An event that is timed to happen when BBR enters a state.
 
-    A first run without the event shows when BBR enters that state. In a second run the event
-    happens at that time.
+    A first run without the event shows when BBR enters that state. In a second run, the event
+    happens at the time when BBR enters the state.
     """
 
     quiet: Mapping[str, object]

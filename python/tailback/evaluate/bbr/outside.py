@@ -254,8 +254,8 @@ SAME_RTT = 1.02
 
 
 def _no_probe_rtt(p: PacketTrace, full: int) -> Finding:
-    """Return the result for a run in which the data in flight never fell as in PROBE_RTT: `fail` if
-    BBR should have entered PROBE_RTT, otherwise `undecided`.
+    """Return the result for a run in which the data in flight never fell to the level of PROBE_RTT:
+    `fail` if BBR should have entered PROBE_RTT, otherwise `undecided`.
     """
     known = [(at, rtt) for at, rtt in zip(p.times, p.rtts, strict=True) if at >= p.first_s]
     smallest = min(rtt for _, rtt in known)

@@ -128,8 +128,8 @@ def scenario_text(case: Case, program: ProgramSubject) -> str:
 def observed(run: Run, name: str) -> Seen:
     """Read the packets and the qlog that a run recorded for a flow or program."""
     packets = PacketTrace.of(run, name)
-    # A packet arrives half of the base RTT after it was sent. Assume that it arrives in the middle
-    # of its interval.
+    # A packet arrives half of the base RTT after it was sent. Assume that the packet arrives in the
+    # middle of its recording interval.
     sent_s = packets.first_s - packets.base_s / 2 - STEP_S / 2
     return Seen(packets, *LogTrace.of(run, name, sent_s))
 

@@ -13,9 +13,9 @@ from tailback.evaluate.criteria import AgainstThroughput, HarmTo
 _SCENARIO = "5.2.1-background.toml"
 
 QUICK_SEEDS = 30
-"""The number of seeds, which is three times the number in most sections. The shares of two flows in
-a short buffer differ much between seeds, so ten seeds would leave an interval wider than the
-margin."""
+"""The number of seeds with `--quick`, which is three times the number in most sections. With a
+short buffer, the shares of two flows differ much between seeds. The confidence interval over ten
+seeds would be wider than the margin."""
 
 CRITERIA = (
     HarmTo(

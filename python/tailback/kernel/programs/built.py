@@ -53,8 +53,8 @@ class BuildRecipe:
     origin: str = ""
     """Where users can get the compiler."""
     words: tuple[str, ...] = ()
-    """Command that compiles the program. The path of the work folder is appended. The command
-    writes the file `made` into that folder."""
+    """Command that compiles the program. tailback appends the path of the work folder to this
+    command. The command writes the file `made` into that folder."""
     made: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     besides: Mapping[str, str] = field(default_factory=dict)

@@ -136,8 +136,8 @@ def _classes(
 
 
 def _has_delays(group: Sequence[Run], link: str) -> bool:
-    """Return whether the histogram of a link's delays is not empty. In that case the summary has a
-    mean delay."""
+    """Return whether the histogram of a link's delays is not empty. If the histogram is not empty,
+    the summary contains a mean delay."""
     queues = (run.summary["queues"].get(link) for run in group)
     return any(queue and queue["delay_ms"]["mean"] is not None for queue in queues)
 

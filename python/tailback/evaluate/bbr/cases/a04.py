@@ -18,7 +18,7 @@ BOUND = 4.0
 
 
 def judge(seen: Observed) -> Finding:
-    """Pass if DRAIN ends in the round after the third, with more than the BDP in flight."""
+    """Pass if DRAIN ends in the round after the third round, with more than the BDP in flight."""
     trace = seen.trace
     drain, after = trace.first("DRAIN")
     if drain is None or after is None:

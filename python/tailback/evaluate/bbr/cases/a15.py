@@ -26,7 +26,7 @@ not always limited by its window."""
 
 
 def steps(trace: StateTrace, up: Spell) -> list[float]:
-    """Return by how much each round of a probe has raised inflight_longterm."""
+    """Return the amount by which each round of a probe has raised inflight_longterm."""
     ends: dict[float, float] = {}
     for i in trace.inside(up):
         ends[trace.at(i, "round")] = trace.at(i, "inflight_hi")
