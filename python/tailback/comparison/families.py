@@ -10,8 +10,9 @@ is Simes's p value times 1 + 1/2 + ... + 1/n; see Hommel 1983.) The method of Be
 (1995) then chooses the families that have a difference. In each chosen family, the method of
 Benjamini and Yekutieli decides which differences are flagged. The choice of differences uses a
 lower level: the original level times the share of families that were chosen. This lower level keeps
-the expected share of false discoveries, averaged over the chosen families, below the original level
-(Benjamini and Bogomolov 2014, Journal of the Royal Statistical Society B 76).
+the expected share of false discoveries, averaged over the chosen families, below the original
+level. The proof is by Benjamini and Bogomolov (2014, Journal of the Royal Statistical Society B
+76).
 """
 
 from __future__ import annotations

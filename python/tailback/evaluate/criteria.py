@@ -40,9 +40,8 @@ MARGIN = 0.05
 reference."""
 
 DELAY = 1 / 3
-"""The queue delay that the tested algorithm causes counts as no worse if it exceeds the reference's
-delay by at most this share of the larger delay. A share of 1/3 corresponds to an increase by
-half."""
+"""The tested algorithm's queue delay counts as no worse if it exceeds the reference's delay by at
+most this share of the larger delay. A share of 1/3 corresponds to an increase by half."""
 
 PERFORMANCE = 0.2
 """The tested algorithm's throughput counts as no worse if it is below the reference's throughput by

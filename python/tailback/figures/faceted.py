@@ -230,8 +230,8 @@ def _faceted(rows: Sequence[Row], inner: Spec, of: Panels, columns: int) -> Draw
     }
     made = {**head, "facet": facet, "columns": columns, "spacing": 18, "spec": inner}
     if len(of.panels) % columns:
-        # If panels shared an axis, Vega would draw a column's x axis below the last row even if
-        # this row has no panel in the column.
+        # If the last row is incomplete, panels do not share the x axis. Vega would draw a shared x
+        # axis below the last row, even in a column without a panel in that row.
         made["resolve"] = {"axis": {"x": "independent"}}
     return Drawn(made)
 

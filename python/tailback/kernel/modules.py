@@ -64,8 +64,8 @@ def kinds(stem: str, texts: Iterable[str], aliases: Iterable[str], calls: bytes)
 
     The best evidence is the module's C sources (`texts`). If these sources register no name, the
     function uses the module's aliases. If there are no aliases, the file name counts as the
-    algorithm's name, but only if the object code (`calls`) refers to the functions that register
-    algorithms.
+    algorithm's name. In this case, the object code (`calls`) must refer to the functions that
+    register algorithms.
     """
     qdiscs: list[str] = []
     ccs: list[str] = []

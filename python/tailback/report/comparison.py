@@ -359,8 +359,8 @@ def _traces_of_point(
 def _panels(runs: Sequence[Run]) -> list[tuple[str, str, list[str | None], float]]:
     """Choose the panels.
 
-    A panel is a tuple of four items. The items are the quantity, "flow" or "link", the name of this
-    flow or link in each variant, and the factor that converts values to the unit of the figure.
+    A panel is a tuple of four items: the quantity, the kind ("flow" or "link"), the object's name
+    in each variant, and the factor that converts values to the figure's unit.
     """
     flows = _called([[f["name"] for f in parts.flows(run.summary)] for run in runs])
     links = _called([[*run.summary["queues"]] for run in runs])

@@ -160,8 +160,8 @@ def _lines(text: str, layout: ComparisonLayout) -> str:
 
 
 _BREAK = re.compile(r"(?<=[\d%]) (?=[±−(])")
-"""Matches the places where the text of a table cell may continue on a new line: before the
-interval, or before the count of runs that follows a number."""
+"""Matches the places where a table cell may have a line break: before the interval, or before the
+count of runs."""
 
 
 def _summary(comparison: Comparison) -> Table:

@@ -526,8 +526,8 @@ def _fill(table: Table, rows: Sequence[Sequence[str]], layout: ResultsLayout) ->
 
 
 _BREAK = re.compile(r"(?<=\d) (?=[±−(])")
-"""Matches the places where the text of a cell may continue on a new line: before the interval, or
-before the count of runs that follows a number."""
+"""Matches the places where a table cell may have a line break: before the interval, or before the
+count of runs."""
 
 
 def _lines(text: str, layout: ResultsLayout) -> str:

@@ -21,7 +21,7 @@ FULL = 0.95
 
 SLOWER = 0.8
 """A sender counts as slower than the bottleneck if its rate is below this share of the delivery
-rate, measured over one RTT of the empty path."""
+rate. Both rates are measured over one RTT of the empty path, and in case A.3 over half an RTT."""
 
 FEW_FRAMES = 3
 """A queue with at most this many frames counts as empty."""
