@@ -17,8 +17,8 @@ def unknown(
     """Return the error message for a name that does not exist. The message lists the names in
     `valid`, and suggests the nearest name in `valid` or `also`.
 
-    If there are many valid names, the message lists only the names similar to `name`. After such a
-    shortened list, the text `where` says how to list all names."""
+    If there are many valid names, the message lists only the names similar to `name`. If the
+    message does not list all names, the text `where` says how to list them."""
     import difflib
 
     near = nearest(name, valid, also)

@@ -1,9 +1,9 @@
 """Shows progress on stderr for commands that take longer than two seconds.
 
 A terminal shows a bar with the time left. A notebook shows one line of text, which each update
-replaces. In all other cases, stderr may be a file, so a line is printed every few seconds.
-`--quiet` or TAILBACK_QUIET=1 hides progress and messages. TAILBACK_PROGRESS=off hides only
-progress.
+replaces. If stderr is neither a terminal nor in a notebook, it may be a file, so a line is printed
+every few seconds. `--quiet` or TAILBACK_QUIET=1 hides progress and messages. TAILBACK_PROGRESS=off
+hides only progress.
 """
 
 from __future__ import annotations

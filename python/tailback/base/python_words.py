@@ -14,8 +14,8 @@ _ARGUMENTS = {"from": "begin", "to": "end", "rule": "rules", "law": "laws"}
 # If a message contains a command, such as `tailback kernel build --release 6.1`, do not replace the
 # command's options.
 _COMMAND = re.compile(r"(\b(?:tailback|pip) [a-z][^;\n]*)")
-# Also do not replace an option after the words "again with", because they advise the user to repeat
-# a command.
+# Do not replace an option that follows the words "again with", which advise the user to repeat a
+# command.
 _OPTION = re.compile(r"(?<!again with )--([a-z][a-z-]*)")
 _CHOICE = re.compile(r"(?<!again with )--(?!where\b)([a-z][a-z-]*) ([\w.]+)(?![\w.:])")
 _WHERE = re.compile(r"--where (?:'([^'=]+)=([^']*)'|([\w.]+)=([\w.]+))")

@@ -3,8 +3,8 @@
 A sweep point is one combination of swept values. Every variant has the same sweep points. The first
 variant is the baseline. Every quantity of every flow, source of traffic, link and class of flows is
 compared between the baseline and each other variant. Each difference has a confidence interval. The
-false discovery rate is controlled over all differences together. In the control of this rate, all
-differences at one sweep point form a family of tests.
+false discovery rate is controlled over all differences together. To control the false discovery
+rate, all differences at one sweep point are treated as a family of tests.
 
 `variants` parses requested variants, and `run` runs them. `stored` reads stored results. `judging`
 then computes the compared quantities and their differences. (A compared quantity is one metric of

@@ -105,9 +105,10 @@ class PacketTrace:
         """Bytes in flight at the sender at the end of each interval.
 
         The function assumes that a packet needs half of the empty path's RTT to reach the
-        bottleneck. It also assumes that the ACK reaches the sender half an RTT after the packet
-        leaves the bottleneck. A packet is thus in flight from half an RTT before it arrives at the
-        bottleneck until half an RTT after it leaves the bottleneck. Lost packets are not in flight.
+        bottleneck. The function also assumes that the ACK reaches the sender half an RTT after the
+        packet leaves the bottleneck. A packet is thus in flight from half an RTT before it arrives
+        at the bottleneck until half an RTT after it leaves the bottleneck. Lost packets are not in
+        flight.
         """
         half = self.base_s / 2
         alive = [out + queued for out, queued in zip(self.delivered, self.backlog, strict=True)]

@@ -107,8 +107,8 @@ def _while_sending(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.D
 def _rates(series: pl.DataFrame, flows: Sequence[str], run: Run) -> pl.DataFrame:
     """Compute the throughput in equal intervals of the run."""
     interval = run.manifest["canonical"]["record"]["interval"]
-    # Choose intervals that all have the same number of samples. If these numbers differed, the rate
-    # would seem to change from one interval to the next.
+    # Choose intervals that all have the same number of samples. With different numbers of samples,
+    # the rate would seem to change from one interval to the next.
     samples = max(1, round(run.summary["duration_s"] * 1e9 / BINS / interval))
     width = samples * interval
     return (

@@ -38,7 +38,7 @@ default."""
 BOOT_S = 0.15
 PACKET_S = 3e-6
 """CPU time in seconds for each packet at a link. `BOOT_S` is the CPU time of a guest without
-packets. Both times were measured (docs/evidence/performance.md)."""
+packets. `BOOT_S` and `PACKET_S` were measured (docs/evidence/performance.md)."""
 
 STALL_VARIABLE = "TAILBACK_STALL_S"
 """Environment variable with a number of seconds. If virtual time does not advance for this long in

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tailback._native import Control, Point, Scenario, Store
 
 PACKET_S = 100e-9
-"""CPU time in seconds for each packet at a link. This time was measured
+"""CPU time in seconds for each packet at a link. This CPU time was measured
 (docs/evidence/performance.md)."""
 
 
