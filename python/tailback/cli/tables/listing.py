@@ -161,8 +161,8 @@ def _engines(entry: dict[str, Any], has: Collection[str] | None) -> str:
 
 
 def _only_stacks(registry: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the kinds of programs that only the simulator can run. Only the simulator can run the
-    stacks in the engine, and the stacks in the repository's folder `stacks`.
+    """Return the kinds of programs that only the simulator can run: the stacks in the engine, and
+    the stacks in the repository's folder `stacks`.
     """
     known = {entry["name"]: entry for entry in registry["programs"]}
     stacks = {entry["name"]: entry for entry in registry["stacks"]}
