@@ -23,7 +23,7 @@ VARIABLE = "TAILBACK_PLUGIN_TIMEOUT"
 long, tailback abandons the run."""
 
 PATIENCE_S = 60.0
-"""The number of seconds if the environment variable `VARIABLE` is not set."""
+"""The number of seconds if TAILBACK_PLUGIN_TIMEOUT is not set."""
 
 GRACE_S = 5.0
 """Seconds for which the pool waits at its end for a run that may be stuck."""
