@@ -26,7 +26,10 @@ ROOT = plain.ROOT
 KINDS = ("docs", "help", "comments")
 MIN_WORDS = 5
 """Shorter sentences, such as names of sections, are left out."""
-_END = re.compile(r"(?<=[.!?])[)\"*]*\s+(?=[\"(*`A-Z0-9\[])")
+_END = re.compile(
+    r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)[)\"*]*\s+(?=[\"(*`A-Z0-9\[]|tailback\b|quinn\b|--\w)"
+)
+"""Matches the space between two sentences. Names of programs in lower case may begin a sentence."""
 
 Sentence = tuple[str, str]
 """Where a sentence is, and the sentence."""
