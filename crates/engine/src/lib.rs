@@ -4,9 +4,9 @@
 //! Reading order: [`units`], [`packet`], the two main traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].
 
-// The conformance tests are compiled twice, as part of this crate and in tests/. They refer to this
-// crate by its name, as a program that uses the crate does. In this crate, the next line makes this
-// name valid.
+// The conformance tests are compiled twice, as part of this crate and in tests/. The tests refer to
+// this crate by its name, as a program that uses the crate does. The next line makes the crate's
+// name valid inside the crate.
 #[cfg(test)]
 extern crate self as tailback_engine;
 

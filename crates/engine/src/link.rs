@@ -50,8 +50,8 @@ pub struct Link {
     /// What happens to packets before they enter the queue. `None` if nothing happens.
     before: Option<Box<Before>>,
     /// True while the link is transmitting, or while the queue holds its packets until a known
-    /// time. While this is true, an arriving packet causes the link to be served only if `held` is
-    /// also true.
+    /// time. While `busy` is true, the network serves the link for an arriving packet only if
+    /// `held` is also true.
     busy: bool,
     /// Whether the queue holds its packets until a known time. An arriving packet may change this
     /// time.
@@ -319,8 +319,8 @@ impl Link {
         let RatePlan::Trace(times) = &self.rate else {
             unreachable!("only called for traces")
         };
-        // The link was idle during the opportunities before now. There may be millions of them, so
-        // skip them all at once.
+        // The link was idle during the opportunities before now. There may be millions of such
+        // opportunities, so skip them all at once.
         let mut opportunity = self.opportunity;
         if opportunity_time(times, opportunity) < now {
             opportunity = opportunities_until(times, now - Time(1));
@@ -417,8 +417,8 @@ impl Link {
             return None;
         }
         match (again, due) {
-            // The queue itself shapes traffic and has determined when the transmission ends. This
-            // time does not change.
+            // The queue itself shapes traffic and has determined when the transmission ends. A new
+            // rate does not change this time.
             (None, Some(_)) => None,
             // The rate was 0 so far, so serve the link now.
             (None, None) => Some(now),

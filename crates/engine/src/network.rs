@@ -84,8 +84,8 @@ pub struct Census {
     pub dropped: u64,
 }
 
-/// [`Network::advance`] returns early once this many packets are recorded. It may record more,
-/// because one event may send a whole window.
+/// [`Network::advance`] returns early once this many packets are recorded. A call may record more
+/// packets than this number, because one event may send a whole window.
 const RECORDED_AT_ONCE: usize = 1 << 16;
 /// Number of events between two checks of [`RECORDED_AT_ONCE`].
 const EVENTS_BETWEEN_LOOKS: u64 = 64;
@@ -114,8 +114,8 @@ pub struct Network {
     /// Whether the network records a flow's state, or stores it for later connections, each time
     /// the flow's sender acts.
     follows_flows: bool,
-    /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if they
-    /// remember nothing.
+    /// The values that hosts store about destinations (RTT, ssthresh, reordering). `None` if no
+    /// host stores such values.
     memory: Option<Box<Memory>>,
     /// Number of open connections, including those of flows.
     connections: usize,
@@ -249,8 +249,8 @@ impl Network {
 
     /// Appends to `out` the packets that were recorded since the last call, in the order of time.
     /// Packets that were recorded in the same nanosecond are in the order of the links. Call this
-    /// between calls of [`Network::advance`], and once more after the last call of it. Let each
-    /// call of `advance` handle so few events that the recorded packets fit into memory.
+    /// function after every call of [`Network::advance`]. Let each call of `advance` handle so few
+    /// events that the recorded packets fit into memory.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         let before = out.len();
         for link in &mut self.links {

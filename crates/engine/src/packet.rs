@@ -23,8 +23,8 @@ impl Ecn {
     }
 }
 
-/// What queues may know about a flow: the numbers of its two hosts, and the DSCP that its packets
-/// carry in both directions.
+/// The properties of a flow that queues may use: the numbers of its two hosts, and the DSCP that
+/// its packets carry in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowInfo {
     /// Number of the host that sends data.
@@ -50,7 +50,8 @@ pub mod flags {
     /// The segment is a retransmission.
     pub const RETRANSMIT: u16 = 32;
     /// This is the same bit as [`RETRANSMIT`], but on an ACK from a receiver that divides ACKs. The
-    /// ACK acknowledges only a part of a segment. The sender must not treat it as a duplicate ACK.
+    /// ACK acknowledges only a part of a segment. The sender must not treat such an ACK as a
+    /// duplicate ACK.
     pub const PARTIAL: u16 = RETRANSMIT;
     /// The first SACK block is a D-SACK (RFC 2883).
     pub const DSACK: u16 = 64;
@@ -77,14 +78,14 @@ pub mod flags {
     pub const TUNNELLED: u16 = 1 << 11;
     /// The two bits that hold the ECN field of the inner header while the packet is in a tunnel.
     pub const INNER: u16 = 3 << 13;
-    /// DualPI2 sets this flag on arrival if the step threshold applies to the packet. It has no
-    /// meaning outside the queue.
+    /// DualPI2 sets this flag on arrival if the step threshold applies to the packet. The flag has
+    /// no meaning outside the queue.
     pub const NOTED: u16 = 1 << 15;
 }
 
 /// A SACK block of `len` segments. The block begins `offset` segments after the cumulative
 /// acknowledgement. If `len` is 0, there is no block. A D-SACK block may lie below the cumulative
-/// acknowledgement. Its offset then wraps around.
+/// acknowledgement. The offset of such a block wraps around.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sack {
     /// Number of segments from the cumulative acknowledgement to the block.
@@ -112,8 +113,8 @@ pub struct Packet {
     pub sack: [Sack; 3],
     /// In an ACK with [`flags::ACCECN`]: the third counter of the AccECN option, for ECT(0).
     pub ect0: u32,
-    /// Index of the packet's two endpoints: those of a flow, of a traffic source, or of a slot for
-    /// a source's connections ([`crate::plan::Plan::owners`]).
+    /// Index of the packet's two endpoints, which belong to a flow, to a traffic source, or to a
+    /// slot for a source's connections ([`crate::plan::Plan::owners`]).
     pub flow: u32,
     /// Frame length in bytes. The link's rate applies to this length.
     pub len: u16,
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     /// Splitting keeps the payload bytes, and gives each segment its own headers. Only the first
-    /// one carries CWR.
+    /// segment carries CWR.
     #[test]
     fn a_packet_is_split_into_its_segments() {
         let mut whole = Packet::new(7, 2 * 1514 + 67, Ecn::Ect0);

@@ -102,9 +102,10 @@ keys! {
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
-        /// entry has its own two hosts, a sender and a receiver. Packets of the sender's host
-        /// follow the route. Packets of the receiver's host travel in the reverse direction. `kind`
-        /// selects a ready-made program; write the program's options in the same table.
+        /// entry has its own two hosts, a sender and a receiver. Packets from the sender's host
+        /// follow the entry's `route`. Packets from the receiver's host travel in the reverse
+        /// direction. `kind` selects a ready-made program; write the program's options in the same
+        /// table.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run. Events can change links and their queues, and the times at which
         /// flows and sources start and stop.
@@ -114,7 +115,7 @@ keys! {
         /// Folders of plugins, relative to this file. A plugin is a crate with your own algorithms,
         /// which is compiled into the engine. The id of a run depends on the content of the
         /// plugins, not on the paths in this key.
-        // The plan has no such field, because the plugins are already compiled into the calling
+        // The plan has no field for plugins, because plugins are already compiled into the calling
         // program.
         key with = key(KeyKind::Folders);
         /// tailback runs the scenario with every combination of the listed values. Each key in this
@@ -189,7 +190,7 @@ impl Plan {
         group::count(&self.programs)
     }
 
-    /// Returns the classes of flows, traffic and programs whose first link is this one.
+    /// Returns the classes of flows, traffic and programs whose routes begin with this link.
     pub fn classes_at(&self, link: u32) -> Vec<ClassPlan> {
         let flows = self.flows.iter();
         let flows = flows.map(|f| (&f.class, &f.route, f.count, Some((f.rtt, &f.back))));
@@ -255,9 +256,9 @@ impl Plan {
 pub struct Hosts {
     /// Base round-trip time.
     pub rtt: Time,
-    /// Links that data passes, in order.
+    /// Links on the route of the data, in order.
     pub route: Vec<u32>,
-    /// Links that ACKs pass, in order.
+    /// Links on the route of the ACKs, in order.
     pub back: Vec<u32>,
     /// Settings of the TCP stack that apply to the whole host. `None` if only traffic sources
     /// without TCP use the hosts.
@@ -308,11 +309,11 @@ impl HostStack {
     }
 }
 
-/// Returns the host jitter that desynchronises flows at a FIFO. It is 0.9 times the transmission
-/// time of a packet at the slowest link, rounded down to two digits.
+/// Returns the host jitter that desynchronises flows at a FIFO. This jitter is 0.9 times the
+/// transmission time of a packet at the slowest link, rounded down to two digits.
 ///
 /// If the jitter is much smaller, flows stay synchronised (`benches/phases.py`). If the jitter is
-/// larger, packets that the link has spaced may leave back to back.
+/// larger, a host may send packets back to back although they arrived at the spacing of the link.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));
@@ -334,8 +335,8 @@ impl Plan {
         self.pairs(self.host_jitter > Time::ZERO)
     }
 
-    /// Returns the same as [`Plan::hosts`] without `host_jitter`. With this key, each flow of an
-    /// entry has hosts of its own.
+    /// Returns the same as [`Plan::hosts`] without `host_jitter`. With `host_jitter`, each flow of
+    /// an entry has hosts of its own.
     pub fn hosts_without_jitter(&self) -> (Vec<Hosts>, Vec<usize>) {
         self.pairs(false)
     }
@@ -392,8 +393,8 @@ impl Plan {
         (pairs, of)
     }
 
-    /// Returns the owner of each packet number ([`crate::packet::Packet::flow`]). This is a flow, a
-    /// source or a program.
+    /// Returns the owner of each packet number ([`crate::packet::Packet::flow`]). The owner is a
+    /// flow, a source or a program.
     pub fn owners(&self) -> Arc<[u32]> {
         let connections = self.each_source().map(|source| &source.of.connections);
         let limits = connections.map(|c| c.as_ref().map_or(0, |c| c.limit));

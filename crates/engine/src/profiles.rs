@@ -1,7 +1,7 @@
-//! Named paths. Each sets keys of `[path]` and `[bottleneck]`, such as the RTT and the rate, and
-//! cites the source of these numbers. For example, `[path] profile = "wifi-bad"` adds the keys from
-//! the file `wifi-bad`. If the scenario itself sets one of these keys, the scenario's value is
-//! used.
+//! Named paths. Each named path sets keys of `[path]` and `[bottleneck]`, such as the RTT and the
+//! rate, and cites the source of these numbers. For example, `[path] profile = "wifi-bad"` adds the
+//! keys from the file `wifi-bad`. If the scenario itself sets one of these keys, the scenario's
+//! value is used.
 //!
 //! A file begins with two comments: the first describes the path, and the second gives the source
 //! of its numbers.

@@ -1,5 +1,5 @@
-//! A first-in, first-out queue. It is stored in a ring whose length is a power of two. Pipes and
-//! queues store their packets in such a ring. `VecDeque` is slower for two reasons. It compares
+//! A first-in, first-out queue. The queue is stored in a ring whose length is a power of two. Pipes
+//! and queues store their packets in such a ring. `VecDeque` is slower for two reasons. It compares
 //! indices where this ring applies a mask, and it returns a removed element in an `Option`.
 
 /// Smallest number of slots for which memory is freed. For smaller rings, copying the elements
@@ -9,8 +9,8 @@ const LARGE: usize = if cfg!(test) { 8 } else { 1 << 14 };
 #[derive(Clone, Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Index of the oldest element. It increases with every removal, and may wrap, because the
-    /// length of the ring is a power of two.
+    /// Index of the oldest element. The index increases with every removal, and may wrap, because
+    /// the length of the ring is a power of two.
     head: usize,
     len: usize,
 }
@@ -115,8 +115,8 @@ impl<T: Copy> Ring<T> {
         self.len += 1;
     }
 
-    /// Frees memory after a burst. It acts only if the ring has many slots and more than three
-    /// quarters of them are unused.
+    /// Frees memory after a burst. Does nothing if the ring has few slots, or if at least a quarter
+    /// of them is used.
     pub fn relax(&mut self) {
         let slots = self.slots.len();
         if slots < LARGE || self.len > slots / 4 {

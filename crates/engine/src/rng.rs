@@ -4,7 +4,7 @@
 //! the run's seed, the component's name and the purpose. So adding a flow does not change the
 //! random numbers of other flows. The generator is PCG (XSL 128/64, `rand_pcg::Pcg64`). The
 //! generator's seed is computed by SplitMix64 from the bytes of the name. Distributions use integer
-//! arithmetic or `libm`, so that every platform draws the same numbers.
+//! arithmetic or `libm`, so that every platform gets the same random numbers.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -54,8 +54,8 @@ impl Stream {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns true with probability `p`. For every value of `p`, it draws exactly one number, so
-    /// that later draws do not depend on `p`.
+    /// Returns true with probability `p`. For every value of `p`, the function uses exactly one
+    /// random number, so that later numbers do not depend on `p`.
     #[inline]
     pub fn chance(&mut self, p: f64) -> bool {
         self.uniform() < p

@@ -59,8 +59,8 @@ pub const ENTRY: Entry<Build> = Entry {
         make: |options, _| Box::new(Policer::of(options)),
         netem: |options| {
             let rate = rate_of(options);
-            // The kernel module stores this time in a signed 64-bit number of nanoseconds, so limit
-            // it to the largest such number.
+            // The kernel module stores the time to fill the bucket as a signed 64-bit number of
+            // nanoseconds, so limit the time to the largest such number.
             let depth = rate.time_for(burst_of(options).0).ns().min(i64::MAX as u64);
             let mark = u8::from(options.word("action") == MARK);
             let words = format!("rate {} depth {depth} mark {mark}", rate.0);
@@ -104,7 +104,7 @@ struct Policer {
     marks: bool,
     /// The time that an empty bucket needs to become full.
     depth: Time,
-    /// When the bucket will be full, if no packet consumes tokens before.
+    /// The time at which the bucket becomes full if no packet consumes tokens until then.
     full: Time,
 }
 
@@ -130,7 +130,7 @@ impl Impairment for Policer {
     }
 
     fn change(&mut self, options: &Options) {
-        // The time at which the bucket will be full stays the same.
+        // New options do not change the time at which the bucket becomes full.
         let full = self.full;
         *self = Policer::of(options);
         self.full = full;

@@ -143,8 +143,8 @@ struct LateByPackets {
     patience: Time,
     /// How many packets have passed so far without being held.
     passed: u64,
-    /// Held packets, the oldest first. Each of them is stored with the value of `passed` at which
-    /// it is released.
+    /// Held packets, the oldest first. Each held packet is stored with the value of `passed` at
+    /// which the packet is released.
     held: VecDeque<(Packet, Way, u64)>,
 }
 

@@ -74,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
 enum Spread {
     Random,
     /// Packets alternate between the two paths in proportion to the shares of the paths. The number
-    /// is the fraction of a packet by which the second path is behind its share.
+    /// is the fraction of a packet that the second path is still owed.
     Turns(f64),
     Flowlets {
         gap: Time,

@@ -66,7 +66,7 @@ macro_rules! words {
 /// - `field: Type;` declares a field without a key;
 /// - `key name = key;` declares a key without a field.
 ///
-/// The doc comment of a line is also the doc of the line's key.
+/// The doc comment above a line documents both the field and the key of this line.
 #[macro_export]
 macro_rules! keys {
     ($(#[doc = $doc:literal])+ pub struct $name:ident as $label:literal { $($lines:tt)* }) => {
@@ -129,8 +129,8 @@ macro_rules! keys {
                 keys: &[$($key)*],
             };
 
-            /// Sets the fields that are declared with `=`. Each gets the value of its key in the
-            /// file.
+            /// Sets the fields that are declared with `=`. Each field gets the value of its key in
+            /// the file.
             #[allow(unused_mut, unused_variables, clippy::allow_attributes)]
             pub fn set(
                 &mut self,

@@ -1,11 +1,11 @@
 //! Declares the keys of a scenario file. Each key is declared only once, next to the part of the
 //! plan that it sets.
 //!
-//! [`keys!`](crate::keys!) reads one list of keys. From this list, it creates a struct of the plan
-//! with defaults, and the table of the keys. It also creates code that fills the struct from a
-//! file, that returns the struct in canonical form, and that finds values that an engine rejects.
-//! [`words!`](crate::words!) declares the words that a key accepts, and an enum with one variant
-//! for each word.
+//! [`keys!`](crate::keys!) reads one list of keys. From this list, `keys!` creates a struct of the
+//! plan with defaults, and the table of the keys. `keys!` also creates code that fills the struct
+//! from a file, that returns the struct in canonical form, and that finds values that an engine
+//! rejects. [`words!`](crate::words!) declares the words that a key accepts, and an enum with one
+//! variant for each word.
 
 mod declare;
 mod part;
@@ -57,7 +57,7 @@ pub enum Registry {
     Impairments,
     /// Ready-made programs.
     Programs,
-    /// Transport stacks. In the simulator, they implement kinds of programs.
+    /// Transport stacks. In the simulator, an entry of `[[programs]]` selects one by its `kind`.
     Stacks,
 }
 
@@ -128,7 +128,8 @@ pub enum KeyKind {
     Hosts,
     /// A list of pairs of times, in ascending order.
     Pauses,
-    /// One of these words. `true` selects the first word, and `false` selects the last word.
+    /// One of these words. A file may also contain `true` for the first word, and `false` for the
+    /// last word.
     Switch(&'static [&'static str]),
     /// A table.
     Table(&'static TableDef),
@@ -188,8 +189,8 @@ pub struct Key {
     pub since: &'static str,
     /// Whether the key applies only to sources that open TCP connections.
     pub of_connections: bool,
-    /// Which values an engine supports, if it does not support all. `None` if both engines support
-    /// all values.
+    /// The values that an engine supports, if it does not support all values of the key. `None` if
+    /// both engines support all values.
     pub limit: Option<Limit>,
     /// A table that a file may contain in place of the plain value.
     pub table: Option<&'static TableDef>,
@@ -202,7 +203,7 @@ pub struct Limit {
     pub engine: EngineKind,
     /// The supported values.
     pub takes: Takes,
-    /// Why the engine does not support the other values.
+    /// The reason why the engine does not support other values.
     pub why: &'static str,
 }
 
@@ -279,10 +280,10 @@ pub const fn entry(registry: Registry) -> Key {
 /// An error about a value in a plan. The plan is valid, but one engine does not support the value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Refusal {
-    /// The path of the value, written as in `[sweep]`. For each list, it has an index:
+    /// The path of the value, written as in `[sweep]`. The path has an index for each list:
     /// `links[0].queue.gentle`, `flows[2].tcp.growth`, `traffic[0].rate`, `record.packets`. If the
-    /// file does not contain the whole path, error messages point at the longest part of it that
-    /// the file contains.
+    /// file does not contain the whole path, error messages point at the longest leading part of
+    /// the path that the file contains.
     pub path: String,
     /// What is not supported.
     pub message: String,
@@ -317,7 +318,7 @@ impl Key {
         }
     }
 
-    /// Returns this key. It then also accepts a table in place of its plain value.
+    /// Returns this key, changed so that it also accepts a table in place of its plain value.
     pub const fn or_table(self, table: &'static TableDef) -> Key {
         Key {
             table: Some(table),
@@ -347,14 +348,14 @@ impl Key {
         }
     }
 
-    /// Returns this key. On the kernel engine it is limited to the values `takes`, for the reason
-    /// `why`.
+    /// Returns this key with a limit: the kernel engine supports only the values `takes`. `why` is
+    /// the reason.
     pub const fn kernel(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Kernel, takes, why)
     }
 
-    /// Returns this key. In the simulator it is limited to the values `takes`, for the reason
-    /// `why`.
+    /// Returns this key with a limit: the simulator supports only the values `takes`. `why` is the
+    /// reason.
     pub const fn sim(self, takes: Takes, why: &'static str) -> Key {
         self.limit(EngineKind::Sim, takes, why)
     }
@@ -417,7 +418,7 @@ impl Key {
         })
     }
 
-    /// Quotes these strings as in a file.
+    /// Puts these strings in quotation marks if a scenario file needs them for this key.
     fn quoted(&self, texts: &[&str]) -> Vec<String> {
         let bare = matches!(
             self.kind,

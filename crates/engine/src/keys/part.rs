@@ -12,8 +12,8 @@ pub enum Part<'a> {
     Value(Value),
     /// A name.
     Text(&'a str),
-    /// The options of an algorithm, a source or an impairment. Its name is in the key `kind` of the
-    /// same table.
+    /// The options of an algorithm, a source or an impairment. The key `kind` of the same table
+    /// contains the name of the algorithm, source or impairment.
     Options(&'a Options),
     /// An algorithm with its options.
     Algorithm(&'a Algorithm),

@@ -1,5 +1,6 @@
-//! Applications of flows. They write data, make the sender hold data back, and request chunks. An
-//! application has one entry in the calendar. The same calendar entry also stops the flow.
+//! Applications of flows. Applications write data, make the sender hold data back, and request
+//! chunks. An application has one entry in the calendar. The same calendar entry also stops the
+//! flow.
 //!
 //! A request is an ACK with payload, which the receiver sends. Until the answer begins to arrive,
 //! the receiver repeats the request after a timeout. The timeout depends on the round-trip time of

@@ -85,8 +85,7 @@ impl Network {
     }
 
     /// Does the same as [`Network::new`], but the first segment of every connection has the number
-    /// `first_segment`. This number does not affect the results. Tests of long flows check that it
-    /// does not.
+    /// `first_segment`. This number does not affect the results, as tests of long flows check.
     ///
     /// # Panics
     /// Panics for the same reasons as [`Network::new`].
@@ -275,8 +274,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
                 if jitter == Time::ZERO && pauses.is_none() {
                     return pipes.constant(delays[side]);
                 }
-                // With jitter, only packets of the same host stay in order. So flows with jitter
-                // cannot share a pipe.
+                // Jitter may reorder packets of different hosts, but not packets of the same host.
+                // So flows with jitter cannot share a pipe.
                 let stream = || Stream::new(seed, &name(), OF_SIDES[side]);
                 let more = More {
                     jitter: (jitter > Time::ZERO).then(|| (jitter, stream())),
@@ -353,7 +352,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Returns `None` if packets do not wait.
+    /// Returns `None` if hosts do not hold packets.
     fn of(plan: &Plan, seed: u64) -> Option<Waiting> {
         let slots = plan.hosts.wait.map(SlotsPlan::of_gaps)?;
         let (_, of) = plan.hosts();
@@ -395,7 +394,7 @@ impl Waiting {
     }
 }
 
-/// Builds the entries of `[[programs]]`. Their endpoints are attached later.
+/// Builds the entries of `[[programs]]`. Endpoints of these entries are attached later.
 fn endpoints(first: u32, plan: &Plan, seed: u64, series: &mut Series) -> Endpoints {
     let recorded = plan.record.series != SeriesMode::Off;
     let entries = (first..).zip(plan.each_program()).map(|(number, member)| {
@@ -472,14 +471,14 @@ fn build_link(
     link
 }
 
-/// Returns whether a program's data passes this link, while its packets of the reverse direction do
-/// not.
+/// Returns whether this link transmits a program's data, but not the program's packets in the
+/// reverse direction.
 fn passes_once(program: &ProgramPlan, link: u32) -> bool {
     program.route.contains(&link) && !program.back.contains(&link)
 }
 
-/// Draws the timer phases of the two hosts of a flow or source. Each draw depends on the host's
-/// name or, if the host has no name, on the flow's name.
+/// Chooses random timer phases for the two hosts of a flow or source. The random stream depends on
+/// the host's name or, if the host has no name, on the flow's name.
 fn wheel_phases(
     plan: &Plan,
     seed: u64,
@@ -608,7 +607,7 @@ fn link_pipes(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Option<u32>> {
         .map(|link| {
             let more = More::of(link, seed);
             if !link.impairments.is_empty() {
-                // A link with impairments has a pen, which is a buffer behind the impairments. The
+                // A link with impairments has a pen, which is a buffer after the impairments. The
                 // pen applies the delay, so the link needs no pipe.
                 None
             } else if more.jitter.is_some() || more.slots.is_some() {

@@ -12,14 +12,14 @@
 //! calendar may still have an entry for a timer of the slot's previous connection. When this entry
 //! is due, the slot's new connection finds that its own deadline is later, and does nothing.
 //!
-//! Data always goes from sender to receiver. The client is the end that opens the connection. In a
-//! flow, this is normally the sender. If the receiver requests data, the receiver is the client.
-//! The client's SYN comes first, and the server's SYN serves as the SYN-ACK. The client answers
-//! this SYN with a packet that is both the ACK of the handshake and the request. So the times,
-//! packets and retransmissions of a handshake are the same as in Linux. The only difference is that
-//! the third packet is 8 bytes longer. A lost SYN is sent again as in Linux. If the client repeats
-//! a SYN that the server has already answered, the server waits for its own timer before it answers
-//! again.
+//! Data always goes from sender to receiver. The client is the end that opens the connection. The
+//! client of a flow is normally the sender. If the receiver requests data, the receiver is the
+//! client. The client's SYN comes first, and the server's SYN serves as the SYN-ACK. The client
+//! answers the server's SYN with a packet that is both the ACK of the handshake and the request. So
+//! the times, packets and retransmissions of a handshake are the same as in Linux. The only
+//! difference from Linux is that the third packet of the handshake is 8 bytes longer. A lost SYN is
+//! sent again as in Linux. If the client repeats a SYN that the server has already answered, the
+//! server waits for its own timer before it answers again.
 
 use std::sync::Arc;
 
@@ -59,9 +59,9 @@ pub(super) enum Opener {
 
 #[derive(Clone)]
 pub(super) struct Path {
-    /// Links that data passes.
+    /// Links on the route of the data.
     pub route: Arc<[u32]>,
-    /// Links that ACKs pass.
+    /// Links on the route of the ACKs.
     pub back: Arc<[u32]>,
     /// The pipe of each [`End`]. The sender's pipe is before the first link of the route. The
     /// receiver's pipe is before the first link of the return path.
@@ -77,7 +77,8 @@ pub(super) struct Ends {
     /// When each timer's entry in the calendar is due.
     pub armed: [Time; 2],
     /// When each end next needs to act. This is a copy of the value in the connection, so that the
-    /// network need not read the connection from memory. The calendar may hold an earlier time.
+    /// network need not read the connection from memory. The entry in the calendar may be earlier
+    /// than this time.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,
@@ -107,8 +108,8 @@ pub(super) struct Connection {
     pub receiver: Receiver,
     pub client: End,
     pub opened: Time,
-    /// When the receiver, as the client, repeats its SYN or a request. It is `NEVER` once the
-    /// client has an answer.
+    /// When the receiver, as the client, repeats its SYN or a request. This time is `NEVER` once
+    /// the client has an answer.
     pub syn_due: Time,
     pub syn_retransmits: u32,
     /// Payload to send, in bytes. `None` means no limit.
@@ -121,7 +122,8 @@ pub(super) struct Connection {
     /// When the last byte was delivered.
     pub completed: Option<Time>,
     pub chunks: Option<Box<Chunks>>,
-    /// The current request, if the connection stays open until the end of the run (step `Load`).
+    /// The current request, if the connection stays open until the end of the run (`Step::Load` of
+    /// a source).
     pub asked: Option<Box<Asked>>,
     /// The requests of a connection that serves several requests, one after the other.
     pub turns: Option<Box<Turns>>,
@@ -131,9 +133,9 @@ pub(super) struct Asked {
     pub at: Time,
     /// Number of segments of the answer.
     segments: u64,
-    /// When the request was last sent. `None` once it has arrived.
+    /// When the request was last sent. `None` once the request has arrived.
     pub sent: Option<Time>,
-    /// How long the answer took. `None` until it has arrived.
+    /// How long the answer took. `None` until the answer has arrived.
     pub took: Option<Time>,
 }
 
@@ -177,7 +179,8 @@ impl Connection {
         }
     }
 
-    /// Returns this connection. With offloads, its hosts leave segmentation to their interfaces.
+    /// Returns this connection. With offloads, the hosts of a connection leave segmentation to
+    /// their network interfaces.
     pub fn with_offloads(self, offloads: bool) -> Connection {
         if !offloads {
             return self;
@@ -285,7 +288,7 @@ impl Connection {
     }
 }
 
-/// The connection of an end that acts now, and what the end needs in order to act.
+/// The connection of an end that acts now, and other data that the end needs in order to act.
 pub(super) struct Acting<'a> {
     pub connection: &'a mut Connection,
     pub port: Access<'a>,
@@ -309,7 +312,7 @@ pub(super) struct Entry<'a> {
 
 impl Entry<'_> {
     /// Moves the calendar entry if the new deadline is earlier. If the new deadline is later, the
-    /// entry stays where it is. It is moved when it is due.
+    /// entry stays where it is. The entry is moved when it is due.
     #[inline]
     pub fn rearm(self, deadline: Time, calendar: &mut Calendar) {
         *self.due = deadline;
@@ -329,8 +332,8 @@ impl Entry<'_> {
 }
 
 impl Ends {
-    /// Returns the connection and what an end needs in order to act. Returns `None` if the entry
-    /// has no connection.
+    /// Returns the connection of an end, and other data that the end needs in order to act. Returns
+    /// `None` if the entry has no connection.
     #[inline]
     pub fn acting<'a>(
         &'a mut self,
@@ -433,7 +436,7 @@ impl Network {
             sender.on_ack(packet, now, &mut port);
         } else if packet.has(flags::REQUEST) {
             // A request that arrives before the end of the handshake is ignored. The client sends
-            // it again.
+            // the request again.
             if connection.turns.is_none() || sender.is_established() {
                 sender.on_request(packet, now, &mut port);
             }
@@ -484,8 +487,8 @@ impl Network {
     pub(super) fn run_sender(&mut self, number: usize) {
         let now = self.now;
         let ends = &mut self.ends[number];
-        // If the sender's deadline is later, the sender did not act. Then there is nothing to
-        // record, unless every change is recorded.
+        // If the sender's deadline is later, the sender did not act. If the sender did not act,
+        // there is nothing to record, unless every change is recorded.
         if !self.every_change && ends.waits(End::Sender, now, &mut self.calendar) {
             return;
         }

@@ -1,9 +1,10 @@
 //! The receiving ends of datagram sources. They echo datagrams, assemble frames, and report to the
 //! source which datagrams have arrived.
 //!
-//! The two ends of a source are stored together, so a datagram needs to carry only numbers. These
-//! are the number of its frame or request, its index in the frame, and its own number. The content
-//! of a report is not in its datagram. It is stored here under the number of the datagram.
+//! The two ends of a source are stored together, so a datagram needs to carry only numbers. A
+//! datagram carries the number of its frame or request, its index in the frame, and its own number.
+//! The content of a report is not in its datagram. This module stores the content under the number
+//! of the datagram.
 
 use std::collections::VecDeque;
 
@@ -54,8 +55,8 @@ pub(super) struct Media {
 
 struct Reports {
     reporter: Reporter,
-    /// Reports that have been sent but have not reached the source. The first of them has the
-    /// number `first`.
+    /// Reports that have been sent but have not reached the source. The first of these reports has
+    /// the number `first`.
     under_way: VecDeque<Report>,
     first: u64,
 }
@@ -117,8 +118,8 @@ impl Far {
         }
     }
 
-    /// Returns whether the receiving end does more than count datagrams. It may also echo, assemble
-    /// frames or report.
+    /// Returns whether the receiving end does more than count datagrams. A receiving end may also
+    /// echo datagrams, assemble frames or send reports.
     #[inline]
     pub fn acts(&self) -> bool {
         !matches!(self, Far::Sink)

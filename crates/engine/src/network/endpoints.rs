@@ -162,7 +162,7 @@ impl From<End> for Side {
     }
 }
 
-/// Both ends, in the order of the fields `sides`, `delivered` and `base`.
+/// Both ends, in the same order as the elements of the fields `sides`, `delivered` and `base`.
 const ENDS: [End; 2] = [End::Sender, End::Receiver];
 
 impl Endpoints {
@@ -183,7 +183,7 @@ impl Endpoints {
         }
     }
 
-    /// Begins the measurement. Called at the end of the warm-up.
+    /// Begins the measurement, at the end of the warm-up.
     pub fn end_warmup(&mut self) {
         for entry in &mut self.entries {
             entry.base = entry.delivered;
@@ -218,8 +218,9 @@ impl Entry {
         }
     }
 
-    /// Adds the values that the entry's endpoints have measured. Skips a name that `to` already
-    /// has. The receiver's side has priority, because it measures the data that has arrived.
+    /// Adds the values that the entry's endpoints have measured. Skips a value if `to` already
+    /// contains a value with this name. The receiver's side has priority, because it measures the
+    /// data that has arrived.
     fn add_numbers(&self, to: &mut Vec<(String, Option<f64>)>) {
         let ends = self.sides.iter().rev();
         let own = ends.filter_map(|side| side.endpoint.as_ref());
@@ -446,8 +447,8 @@ impl Network {
         self.turn(entry, end, Some(packet));
     }
 
-    /// Lets an endpoint act. Passes it the datagram in `packet`, or wakes it if `packet` is `None`.
-    /// Then sends the datagrams that the endpoint has ready.
+    /// Lets an endpoint act. Passes the datagram in `packet` to an endpoint, or wakes the endpoint
+    /// if `packet` is `None`. Then sends the datagrams that the endpoint has ready.
     fn turn(&mut self, entry: usize, end: End, packet: Option<&Packet>) {
         let now = self.now;
         let id = self.ids.endpoints + 2 * entry as u32 + end as u32;

@@ -9,13 +9,13 @@ use crate::units::Time;
 /// Ranges of component numbers. Simultaneous events are handled in the order of component numbers.
 #[derive(Clone, Copy)]
 pub(super) struct Ids {
-    /// The first link. All numbers below this one belong to pipes.
+    /// The first link. All component numbers below `links` belong to pipes.
     pub links: u32,
-    /// Pens: the buffers of links with impairments, after the queue. There is one for each link, or
-    /// none if no link has impairments. Nearly all events belong to pipes, links and pens.
+    /// Pens: the buffers of links with impairments, after the queue. If any link has impairments,
+    /// every link has a pen. Nearly all events belong to pipes, links and pens.
     pub pens: u32,
-    /// The number of the first pen that is in use. This is `pens`, or `late_pens` if no link had
-    /// impairments at the start.
+    /// The number of the first pen that is in use. The value is `pens`, or `late_pens` if no link
+    /// had impairments at the start.
     pub used_pens: u32,
     pub queue_timers: u32,
     pub rate_changes: u32,
@@ -26,11 +26,13 @@ pub(super) struct Ids {
     pub stops: u32,
     pub warmup: u32,
     pub sampler: u32,
-    /// Slots for connections of sources. Each slot has a receiver and then a sender.
+    /// Slots for connections of sources. Each slot has one number for its receiver, followed by one
+    /// for its sender.
     pub slots: u32,
-    /// Endpoints of programs. Each entry has a sender and then a receiver.
+    /// Endpoints of programs. Each entry of `[[programs]]` has one number for its sender, followed
+    /// by one for its receiver.
     pub endpoints: u32,
-    /// Pens of links that get impairments only during the run. Each link has one.
+    /// Pens of links that get impairments only during the run. Each link has one late pen.
     pub late_pens: u32,
     /// Scheduled changes during the run. A change is applied after all other events at the same
     /// time.
@@ -82,7 +84,7 @@ impl Network {
         }
     }
 
-    /// Moves the packets that have passed a pipe's delay to the next link or to their end.
+    /// Moves the packets that leave a pipe now to the next link or to their destination.
     #[inline(always)]
     fn run_pipe(&mut self, id: Component) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
@@ -100,7 +102,7 @@ impl Network {
         }
     }
 
-    /// Moves a packet to the next link of its route, or to its end.
+    /// Moves a packet to the next link of its route, or to its destination.
     #[inline(always)]
     pub(super) fn arrive(&mut self, packet: &mut Packet) {
         let path = &self.ends[packet.flow as usize].path;
@@ -130,8 +132,8 @@ impl Network {
                     let (impaired, pipe) = (here.impaired, here.pipe);
                     self.calendar.schedule(id, again);
                     self.look_into_queue(link);
-                    // Call `leave_link` only here. If there is a second call, the compiler does not
-                    // inline it.
+                    // Call `leave_link` only here, because the compiler does not inline a function
+                    // that is called twice.
                     if !impaired || self.goes_on(link, &mut packet) {
                         self.leave_link(&mut packet, pipe);
                     }
@@ -146,7 +148,7 @@ impl Network {
     }
 
     /// Moves a packet that leaves a link. The packet enters the pipe after the link. If the link
-    /// has no pipe, the packet moves to the next link or to its end.
+    /// has no pipe, the packet moves to the next link or to its destination.
     #[inline]
     fn leave_link(&mut self, packet: &mut Packet, pipe: Option<u32>) {
         packet.hop += 1;

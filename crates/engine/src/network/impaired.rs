@@ -23,8 +23,8 @@ use pen::Pen;
 
 pub(super) struct Impaired {
     delay: Time,
-    /// The link's own jitter and slots. This is also set if the delay has changed during the run,
-    /// because packets must keep their order.
+    /// The link's own jitter and slots. This field is also set if the delay has changed during the
+    /// run, because packets must keep their order.
     more: Option<More>,
     /// When the last packet passes the link's delay, jitter and slots. Later packets must not
     /// overtake this packet.
@@ -136,7 +136,7 @@ impl Impaired {
         })
     }
 
-    /// Takes over the jitter and slots of the link's pipe.
+    /// Moves the jitter and slots from the link's pipe to this pen.
     pub fn take_pipe(&mut self, pipe: &mut More) {
         self.more = Some(More {
             pauses: None,
@@ -146,8 +146,8 @@ impl Impaired {
         });
     }
 
-    /// Takes over a packet from the link's pipe. The packet leaves the pen at the time at which it
-    /// would have left the pipe.
+    /// Moves a packet from the link's pipe to this pen. The packet leaves the pen at the time at
+    /// which it would have left the pipe.
     pub fn take_packet(&mut self, packet: &Packet) {
         let mut packet = *packet;
         // For a pipe, a packet's `hop` already counts the link when the packet enters the pipe. For
@@ -187,8 +187,7 @@ impl Impaired {
         self.pen.len() + held.sum::<u64>()
     }
 
-    /// Returns the time at which a packet that leaves the queue now has passed the link's delay,
-    /// jitter and slots.
+    /// Returns when the link's delay, jitter and slots end for a packet that leaves the queue now.
     fn due(&mut self, now: Time, len: u16) -> Time {
         let due = now + self.delay;
         let Some(more) = &mut self.more else {
@@ -332,8 +331,8 @@ impl Impaired {
 
 impl Network {
     /// Handles a packet that leaves a link with losses or impairments. Returns whether the packet
-    /// moves on at once. If not, the packet is lost, or an impairment holds it, or it is in the
-    /// pen.
+    /// moves on at once. If the packet does not move on, it is lost, held by an impairment, or in
+    /// the pen.
     #[inline(never)]
     pub(super) fn goes_on(&mut self, link: u32, packet: &mut Packet) -> bool {
         let (now, index) = (self.now, link as usize);
@@ -360,7 +359,7 @@ impl Network {
     }
 
     /// Takes the packets that are due out of a link's pen, and moves them to the next link or to
-    /// their end.
+    /// their destination.
     pub(super) fn run_pen(&mut self, id: Component, link: u32) {
         let (now, index) = (self.now, link as usize);
         if let Some(impaired) = &mut self.impaired[index] {

@@ -1,4 +1,4 @@
-//! Changes that are applied while the run goes on. They affect links with their queues and
+//! Changes that are applied while the run goes on. These changes affect links with their queues and
 //! impairments, and the times at which flows and sources start and stop.
 //!
 //! Changes from the scenario and changes from outside ([`Network::change`]) are in one list, and
@@ -107,7 +107,7 @@ impl Network {
     /// Moves the delay of a link from the link's pipe to a pen. Does nothing if the link already
     /// has a pen. Packets of this link that are in the pipe move to the pen too, so that they leave
     /// before later packets. The pipe may also hold packets of other links or hosts with the same
-    /// delay. These packets stay in the pipe.
+    /// delay. Such packets of other links or hosts stay in the pipe.
     fn move_to_pen(&mut self, link: u32) {
         let index = link as usize;
         let here = &mut self.links[index];

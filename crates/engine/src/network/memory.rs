@@ -15,7 +15,7 @@ pub(super) struct Memory {
     senders: Vec<Remembering>,
     /// The stored values of each pair of hosts.
     destinations: Vec<Destination>,
-    /// For each pair of hosts, values that will be stored later, in order.
+    /// For each pair of hosts, values that will be stored later, in the order of time.
     later: Vec<VecDeque<Later>>,
 }
 
@@ -32,9 +32,10 @@ struct Remembering {
     pair: usize,
     metrics: bool,
     ssthresh: bool,
-    /// The times at which the server closes. `None` if it closes at once.
+    /// The times at which the server closes its connections. `None` if the server closes each
+    /// connection at once.
     collect: Option<Vec<Time>>,
-    /// Whether the flow has stored its values. A flow stores its values once, when it closes.
+    /// Whether the flow has stored its values. A flow stores its values only once, when it closes.
     stored: bool,
 }
 
@@ -104,7 +105,8 @@ impl Memory {
         }
     }
 
-    /// Stores the values of a pair's connections that their servers have closed by now.
+    /// For a pair of hosts, stores the values of all connections that the servers have closed by
+    /// now.
     fn settle(&mut self, pair: usize, now: Time) {
         let all = &mut self.later[pair];
         let due = all.partition_point(|later| later.at <= now);

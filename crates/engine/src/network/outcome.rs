@@ -12,7 +12,7 @@ use crate::traffic::largest;
 use crate::units::Time;
 
 impl Network {
-    /// Begins the measurement. Called at the end of the warm-up.
+    /// Begins the measurement, at the end of the warm-up.
     pub(super) fn end_warmup(&mut self) {
         for (flow, ends) in self.flows.iter_mut().zip(&self.ends) {
             flow.base_bytes = ends.of_flow().delivered_bytes();

@@ -3,24 +3,25 @@
 //!
 //! The network is divided at links that have a delay. An event in one part affects another part
 //! only after the delay of the link between them. So every part may run ahead of the others by up
-//! to the smallest of these delays. This time is called the window. Each part has the whole network
-//! in memory, but simulates only its own links and connections. A connection belongs to the part
-//! that owns the first link on the route of its data. Only the owning part counts the packets on a
-//! link or connection. Each part has a copy of every pipe. The copy holds the packets that go on to
-//! a link or connection of this part. At the end of each window, each part sends the other parts
-//! the packets for their copies. The receiving part sorts these packets. They then have the order
-//! that they would have on one core (`calendar::order`).
+//! to the smallest delay of a link between two parts. This smallest delay is called the window.
+//! Each part has the whole network in memory, but simulates only its own links and connections. A
+//! connection belongs to the part that owns the first link on the route of its data. Only the
+//! owning part counts the packets on a link or connection. Each part has a copy of every pipe. The
+//! copy holds the packets that go on to a link or connection of this part. At the end of each
+//! window, each part sends the other parts the packets for their copies. The receiving part sorts
+//! these packets. After sorting, the packets have the order that they would have on one core
+//! (`calendar::order`).
 //!
 //! | file | what |
 //! |---|---|
 //! | `meeting` | synchronises the parts at the end of each window |
 //! | `play` | runs one part, and assembles the whole network |
 //!
-//! The network is not divided at a link whose delay varies. Nor is it divided on the routes of
-//! connections that traffic sources open. The reason is that a source may use a slot again only
-//! after the slot's last packet has left the network. But this packet may be in another part. A run
-//! uses only one core in any of these cases: it records packets; links or flows change during the
-//! run; hosts remember destinations or hold packets; it records more rows than the limit
+//! The network is not divided at a link whose delay varies. The network is also not divided on the
+//! routes of connections that traffic sources open. The reason is that a source may use a slot
+//! again only after the slot's last packet has left the network. But this packet may be in another
+//! part. A run uses only one core in any of these cases: it records packets; links or flows change
+//! during the run; hosts remember destinations or hold packets; it records more rows than the limit
 //! (`MAX_ROWS`).
 
 mod meeting;
@@ -72,7 +73,7 @@ impl Split {
         let mut delays: Vec<Time> = (plan.links.iter()).filter_map(constant_delay).collect();
         delays.sort_unstable();
         delays.dedup();
-        // Each delay of a link is a candidate for the window. Use the longest one for which the
+        // Each delay of a link is a candidate for the window. Use the longest delay for which the
         // parts have about equal work.
         delays.into_iter().rev().find_map(|window| {
             let mut sets = joined(plan, window);
@@ -86,7 +87,7 @@ impl Split {
                 .iter()
                 .map(|owner| {
                     let root = sets.find(plan.links.len() + groups[*owner as usize]);
-                    // A connection that passes no link may be in any part.
+                    // A connection without links on its route may be in any part.
                     links.get(sets.least[root]).copied().unwrap_or_default()
                 })
                 .collect();
@@ -140,8 +141,8 @@ impl Sets {
     }
 }
 
-/// Returns which links and groups must be in one part if the network is divided at all links with
-/// at least this delay.
+/// Returns which links and groups must be in the same part if the network is divided at every link
+/// whose delay is at least `window`.
 fn joined(plan: &Plan, window: Time) -> Sets {
     let links = plan.links.len();
     let nodes = links + plan.flows.len() + plan.traffic.len();

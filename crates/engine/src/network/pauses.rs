@@ -8,8 +8,8 @@ use crate::plan::Plan;
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// The pauses of a host, one after the other. Pipes of the same host draw the same pauses, because
-/// the random stream depends on the host only.
+/// The pauses of a host, one after the other. All pipes of a host have the same pauses, because the
+/// random stream depends only on the host.
 pub(super) struct Pauses {
     pausing: &'static Pausing,
     stream: Stream,
@@ -30,7 +30,8 @@ impl Pauses {
         pauses
     }
 
-    /// Returns when a packet leaves that is ready at `at`. Later calls must not have earlier times.
+    /// Returns when a packet that is ready at `at` leaves the host. `at` must not be earlier than
+    /// in the previous call.
     pub fn leaves(&mut self, at: Time) -> Time {
         while self.end <= at {
             self.draw();
@@ -43,18 +44,19 @@ impl Pauses {
         let gap = self.stream.exponential() * self.pausing.gap.ns() as f64;
         let span = most.since(least).ns();
         self.begin = self.end + Time(gap as u64);
-        // A pause is at least as long as the shortest one, so the loop of `leaves` ends.
+        // A pause lasts at least `least`, so the loop in `leaves` ends.
         self.end = self.begin + least + Time(self.stream.below(span + 1));
     }
 }
 
-/// Hosts that pause. All flows and sources of a host pause at the same times. Each has a pipe of its
-/// own, and each pipe draws the same pauses from a random stream of the host.
+/// Hosts that pause. All flows and sources of a host pause at the same times. Each flow and source
+/// has its own pipe, but all pipes of a host use copies of the same random stream.
 pub(super) struct PausingHosts {
     pausing: &'static Pausing,
     seed: u64,
-    /// The sender's and the receiver's host of each flow, followed by those of each source. A host
-    /// is the name and the purpose of its random stream. Each program has hosts of its own.
+    /// The sender's and the receiver's host of each flow, followed by the two hosts of each source.
+    /// A host is represented by the name and the purpose of its random stream. Programs are not in
+    /// this list, because each program has hosts of its own.
     hosts: Vec<[(Arc<str>, &'static str); 2]>,
 }
 

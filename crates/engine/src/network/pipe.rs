@@ -28,7 +28,7 @@ pub(super) struct More {
     /// Packets keep their order.
     pub jitter: Option<(Time, Stream)>,
     pub slots: Option<Slots>,
-    /// The pauses of the host whose packets take this pipe.
+    /// The pauses of the host whose packets use this pipe.
     pub pauses: Option<Pauses>,
     /// The state of this part's copy, if the run is divided into parts.
     pub part: Option<Box<OfPart>>,
@@ -120,8 +120,7 @@ impl Pipe {
     }
 }
 
-/// Access of an endpoint to its pipe, the calendar and the counters. The endpoint needs them to
-/// send packets.
+/// What an endpoint needs in order to send packets: its pipe, the calendar and the counters.
 pub(super) struct Access<'a> {
     pub pipe: &'a mut Pipe,
     pub id: Component,

@@ -1,18 +1,18 @@
 //! Connections that serve several requests of a source, one after the other, as in HTTP/1.1.
 //!
 //! The code follows the transport of Go's `net/http`. A request uses an idle connection if there is
-//! one. Otherwise it opens a new connection. The first connection that is ready then serves the
-//! request. This is either the new connection or a connection that becomes idle in the meantime. If
-//! a connection that became idle serves the request, the new connection serves the oldest waiting
-//! request. If no request waits, the new connection stays idle. A connection keeps its congestion
-//! control and its window from one request to the next.
+//! one. If no connection is idle, the request opens a new connection. The request is then served by
+//! the first connection that is ready: either the new connection, or a connection that becomes idle
+//! earlier. If a connection that became idle serves the request, the new connection serves the
+//! oldest waiting request. If no request waits, the new connection stays idle. A connection keeps
+//! its congestion control and its window from one request to the next.
 //!
 //! With an idle time of 0, the client acts as if it called `CloseIdleConnections` after each
 //! response. Until the next request, the client also closes connections that become ready later.
 //! Two deviations from Go: the number of idle connections is not limited to two, and connections
 //! close without FINs.
 //!
-//! A lost request is repeated after one second. In contrast, Linux repeats it after the
+//! A lost request is repeated after one second. In contrast, Linux repeats a lost request after the
 //! retransmission timeout.
 
 use tailback_record::Completion;
@@ -39,7 +39,7 @@ impl Connection {
             && self.sender.is_established()
             && current.sent.take().is_some()
         {
-            // A request is sent only after the previous answer is complete. So this answer begins
+            // A request is sent only after the previous answer is complete. So each answer begins
             // with a new segment.
             self.goal = self.sender.flight().nxt + current.bytes.div_ceil(self.mss);
             self.sender.write(current.bytes, now, port);
@@ -164,8 +164,8 @@ impl Network {
             && !current.with_handshake
             && let Some(sent) = current.sent
         {
-            // The packet is a repeated SYN or belongs to the previous answer. So it does not show
-            // that the current request has arrived.
+            // The packet is a repeated SYN or belongs to the previous answer. So the packet does
+            // not show that the current request has arrived.
             connection.syn_due = sent + AGAIN;
             let acting = ends.acting(End::Receiver, &mut self.pipes, now, &mut self.calendar);
             if let Some(end) = acting {

@@ -10,7 +10,7 @@ use crate::plan::SeriesMode;
 use crate::traffic::application::Application;
 use crate::units::Time;
 
-/// What is stored about a flow besides its connection.
+/// The data of a flow that the network stores in addition to the flow's connection.
 pub(super) struct Flow {
     pub stop: Option<Time>,
     /// The application, unless the flow always has data to send.

@@ -5,9 +5,9 @@
 //! packet becomes the first in the queue, netem checks the current slot. If this slot begins before
 //! the packet's own delay has passed, netem replaces the slot. The new slot begins a random gap
 //! from now. The packet leaves once its own delay has passed and its slot has begun. When a slot is
-//! full, netem schedules the next slot. A gap must not be shorter than the packets' own delay.
-//! Otherwise each arrival would schedule a new slot. With this restriction, the simulator can
-//! compute a packet's departure time when the packet arrives.
+//! full, netem schedules the next slot. A gap must not be shorter than the packets' own delay. If a
+//! gap were shorter, each arrival would schedule a new slot. With this restriction, the simulator
+//! can compute a packet's departure time when the packet arrives.
 
 use crate::plan::SlotsPlan;
 use crate::rng::Stream;
@@ -91,8 +91,8 @@ mod tests {
         let start = Time::from_secs(1);
         // The previous slot is over, so the next slot begins one gap from now.
         assert_eq!(slots.leaves(start, 1_514), start + US(800));
-        // The slot begins before the packet's delay ends. So netem schedules another slot when the
-        // packet becomes the first in the queue.
+        // The scheduled slot begins before the packet's delay ends. So netem schedules another slot
+        // when the packet becomes the first in the queue.
         assert_eq!(slots.leaves(start + US(700), 1_514), start + US(1_600));
         // Three packets wait. At most two packets leave in a slot, so the third packet leaves in
         // the next slot.

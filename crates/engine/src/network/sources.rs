@@ -2,9 +2,9 @@
 //!
 //! Each connection of a source uses a slot. The slot's number identifies the connection's packets,
 //! as a port would. A new connection uses the slot that has been free for the longest time. Hosts
-//! choose ports in the same way. If a queue hashes flows, it then spreads the connections over its
-//! buckets. A slot whose packets are still in the network is not used until the last of these
-//! packets has left.
+//! choose ports in the same way. As a result, a queue that hashes flows spreads the connections
+//! over its buckets. A slot whose packets are still in the network is not used until the last of
+//! these packets has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -61,9 +61,9 @@ pub(super) struct Connections {
     /// Waiting requests and idle connections, if connections serve several requests.
     pub pool: Pool,
     pub phases: [WheelPhase; 2],
-    /// Closed connections. A new connection reuses the memory of a closed
-    /// connection and continues its statistics. Like the connections in use, they are boxed. So
-    /// only the box moves between the lists.
+    /// Closed connections. A new connection reuses the memory of a closed connection and continues
+    /// its statistics. Connections are boxed, so that moving a connection from one list to another
+    /// only moves a pointer.
     #[allow(clippy::vec_box)]
     pub spare: Vec<Box<Connection>>,
     pub started: u64,
@@ -87,7 +87,7 @@ pub(super) struct Places {
 const TAKEN: u64 = u64::MAX;
 
 impl Places {
-    /// Creates free slots. They are used in ascending order.
+    /// Creates free slots, which are used in ascending order.
     pub fn new(slots: Range<u32>) -> Places {
         let turns = 0..slots.len() as u64;
         Places {
@@ -342,8 +342,8 @@ impl Network {
         }
     }
 
-    /// Counts the packets that links have created by splitting a slot's packets. They count as
-    /// packets that have entered the network. Call this before [`Places`] uses this count.
+    /// Counts the packets that links have created by splitting a slot's packets. Such packets count
+    /// as packets that have entered the network. Call this before [`Places`] uses this count.
     fn count_splits(&mut self, slot: usize) {
         if !self.plan.offloads {
             return;
@@ -361,7 +361,7 @@ mod tests {
     use super::*;
     use crate::network::connections::Path;
 
-    /// Returns ends whose slot has sent `entered` packets and received `ended` packets.
+    /// Returns the two ends of a slot that has sent `entered` packets and received `ended` packets.
     fn ends(entered: u64, ended: u64) -> Ends {
         Ends {
             opener: Opener::Traffic(0),

@@ -1,5 +1,5 @@
-//! State of connections that serve several requests. The module `reuse` uses it. Some of the state
-//! belongs to a single connection, and some to all connections of a source.
+//! State of connections that serve several requests. The module `reuse` uses this state. Some of
+//! the state belongs to a single connection, and some to all connections of a source.
 
 use std::collections::VecDeque;
 

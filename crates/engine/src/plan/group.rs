@@ -1,9 +1,9 @@
 //! Groups of flows and sources. A table with the key `count` describes several members with equal
 //! properties.
 //!
-//! A plan stores each group once. Members are numbered continuously across groups. There are three
-//! such numberings, for flows, for sources and for programs. Each begins at 0. Only this module
-//! computes these numbers, and the names of members.
+//! A plan stores each group once. Members are numbered continuously across groups. Flows, sources
+//! and programs are numbered separately. Each begins at 0. Only this module computes these numbers,
+//! and the names of members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 

@@ -1,5 +1,5 @@
-//! `[bottleneck]` and `[links.NAME]`: the rate of a link, its queue, and the delays and losses that
-//! packets meet after the queue.
+//! `[bottleneck]` and `[links.NAME]`: the rate of a link, its queue, and the delays and losses
+//! after the queue.
 
 use super::short_forms::{BurstLossForm, DelayForm, PolicerForm, ReorderForm};
 use crate::keys::Takes::{AtLeast, AtMost, Only};

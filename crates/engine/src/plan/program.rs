@@ -1,4 +1,4 @@
-//! `[[programs]]`: unmodified programs. Each entry has its own pair of hosts.
+//! `[[programs]]`: unmodified programs. Each entry of `[[programs]]` has its own pair of hosts.
 
 use super::Algorithm;
 use crate::keys;
@@ -20,9 +20,9 @@ pub const BUILT: &str = "built:";
 keys! {
     /// Unmodified programs and the pair of hosts on which they run. Kernel engine only, except for
     /// transport stacks. In the simulator, `kind` selects a transport stack that is compiled into
-    /// the engine, such as stacks/quinn. Packets of the sender's host follow the route. Packets of
-    /// the receiver's host travel in the reverse direction. If an entry has a kind, the entry also
-    /// contains the options of this kind as keys.
+    /// the engine, such as stacks/quinn. Packets from the sender's host follow the entry's `route`.
+    /// Packets from the receiver's host travel in the reverse direction. If an entry has a kind,
+    /// the entry also contains the options of this kind as keys.
     pub struct ProgramPlan as "[[programs]]" {
         /// A ready-made entry, which sets the programs of both sides; default: the keys sender and
         /// receiver set them.
@@ -130,7 +130,7 @@ keys! {
 /// The root folder of one side.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPlan {
-    /// Path of the folder. The path is not part of a run's identity.
+    /// Path of the folder. The id of a run does not depend on the path.
     pub path: String,
     /// SHA-256 of the folder's content.
     pub hash: String,
@@ -187,7 +187,7 @@ keys! {
 pub struct FilePlan {
     /// Name of the file below `/files`.
     pub name: String,
-    /// Path of the file. The path is not part of a run's identity.
+    /// Path of the file. The id of a run does not depend on the path.
     pub path: String,
     /// SHA-256 of the content.
     pub hash: String,

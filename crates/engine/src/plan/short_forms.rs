@@ -32,7 +32,7 @@ keys! {
 keys! {
     /// A delay that changes: a short form of the impairment `delay`.
     pub struct DelayForm as "delay" {
-        /// A list of times. Each time has the delay that applies from this time on.
+        /// A list of pairs: a time, and the delay that applies from this time on.
         key steps = plain(Kind::Pairs(&Kind::Time { min: Time::ZERO })).required();
     }
 }
@@ -42,7 +42,7 @@ keys! {
     pub struct ReorderForm as "[reorder]" {
         /// Probability that a packet arrives late.
         key probability = PROBABILITY.required();
-        /// How much later such a packet arrives.
+        /// Additional delay of a packet that arrives late.
         key delay = POSITIVE_TIME.required();
     }
 }

@@ -49,13 +49,13 @@ words! {
         /// The receiver does not report marks. It treats ECT(1) as ECT(0).
         Off = "off",
         /// When marks begin or end, the receiver sends two ACKs. The first ACK acknowledges the
-        /// segments before the change whose ACK was delayed. The second ACK follows at once. It
-        /// acknowledges the segment at which the change occurred.
+        /// earlier segments whose ACK was delayed. The second ACK follows at once. This ACK
+        /// acknowledges the first segment after the change.
         Split = "split",
         /// The receiver behaves as with `Split`, but delays the second ACK as usual.
         SplitDelayed = "split-delayed",
-        /// The receiver sends ACKs as usual. It sets ESCE on enough ACKs to cover as many segments
-        /// as were marked.
+        /// The receiver sends ACKs as usual. The receiver sets ESCE on enough ACKs to cover as many
+        /// segments as were marked.
         Dither = "dither",
     }
 }
@@ -127,8 +127,8 @@ words! {
         /// The buffer is large enough for the receive window from the start.
         #[default]
         Fixed = "fixed",
-        /// The buffer begins with 128 KiB. Linux then adapts it to the number of bytes that the
-        /// application reads in a round-trip time.
+        /// The buffer begins with 128 KiB. Linux then adapts the size to the number of bytes that
+        /// the application reads in a round-trip time.
         Auto = "auto",
     }
 }
@@ -225,7 +225,7 @@ keys! {
         quickack: bool = BOOL.default("true");
         /// Initial ssthresh, in segments. The first slow start ends when the window reaches this
         /// value. Before version 5.6, Linux stored ssthresh for each destination and used it for
-        /// the next connection. With 0, the first slow start ends only at a loss or mark.
+        /// the next connection. With 0, the first slow start has no such limit.
         initial_ssthresh: u32 = int(0, 1_000_000).default("0")
             .kernel(Only(&["0"]), "Linux no longer stores ssthresh for the next connection");
         /// Whether a host stores the RTT and the degree of reordering for each destination. Later
@@ -243,9 +243,9 @@ keys! {
         /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
         /// sent with ECT(0) and arrives with ECT(1). "split": when marks begin or end, the receiver
         /// sends two ACKs at once. The first ACK covers the earlier segments. The second ACK covers
-        /// the segment at which the change occurred. "split-delayed": like "split", but the second
-        /// ACK is delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE
-        /// on enough ACKs to cover as many segments as were marked. "off": the receiver does not
+        /// the first segment after the change. "split-delayed": like "split", but the second ACK is
+        /// delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE on
+        /// enough ACKs to cover as many segments as were marked. "off": the receiver does not
         /// report SCE marks. "auto": "split" if the congestion control supports SCE, else "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not support SCE");

@@ -7,8 +7,8 @@ use crate::registry::kernel::Kernel;
 use crate::registry::rules::Rules;
 use crate::registry::{Entry, Kind, Opt, Options, no_finish};
 
-/// How many seconds Flent needs before and after a test. This includes the time in which it writes
-/// its file.
+/// How many seconds Flent needs before and after a test, including the time to write its result
+/// file.
 const AROUND_S: u64 = 13;
 
 /// The registry entry of `flent`.
@@ -59,7 +59,7 @@ fn made(options: &Options, seconds: u64) -> Made {
         Some(_) => options.int("seconds").unsigned_abs().min(most),
         None => most,
     };
-    // This is the version that Flent's authors publish. Debian's package does not include the
+    // Run the version that Flent's authors publish, because Debian's package does not include the
     // tests.
     let flent = ["env", "PYTHONPATH=/files/flent", "python3", "-m", "flent"];
     let mut run = words_of(&flent);

@@ -73,7 +73,8 @@ pub const IPV6: Opt = Opt {
     tc: None,
 };
 
-/// Returns the placeholder for the address of a host. It is an IPv6 address if [`IPV6`] is true.
+/// Returns the placeholder for the address of a host. The placeholder stands for an IPv6 address if
+/// the option [`IPV6`] is true.
 fn address(options: &Options, host: &str) -> String {
     match options.bool(IPV6.name) {
         true => format!("{{{host}6}}"),

@@ -2,8 +2,8 @@
 //!
 //! On the kernel engine, the `kind` of such an entry selects a program. In the simulator, the
 //! `kind` selects a stack that implements [`Endpoint`] and does no I/O. The stack is in a crate of
-//! its own, which is compiled in. The program and the stack have the same name. So the same entry
-//! runs on both engines.
+//! its own, which is compiled into the simulator. The program and the stack have the same name. So
+//! the same entry runs on both engines.
 
 use crate::endpoint::Endpoint;
 use crate::registry::{Options, Table};
@@ -14,7 +14,7 @@ pub struct Build {
     pub ends: fn(&Options, &Setting) -> [Box<dyn Endpoint>; 2],
 }
 
-/// What a stack needs to create its endpoints, in addition to its options.
+/// Data that a stack needs to create its endpoints, in addition to its options.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {

@@ -18,7 +18,7 @@ pub enum Placeholder<'a> {
     Duration,
 }
 
-/// A piece of a word. It is plain text, or the text between two braces.
+/// A piece of a word. A piece is plain text, or the text between two braces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// Text that stays as it is.
@@ -58,7 +58,8 @@ pub fn pieces(word: &str) -> Vec<Piece<'_>> {
     pieces
 }
 
-/// Converts a text between braces to a placeholder. Returns `None` if it is not a placeholder.
+/// Converts a text between braces to a placeholder. Returns `None` if the text is not a
+/// placeholder.
 pub fn placeholder(text: &str) -> Option<Placeholder<'_>> {
     let (entry, last) = match text.rsplit_once('.') {
         Some((entry, last)) => (Some(entry), last),

@@ -1,5 +1,5 @@
-//! An algorithm that a scenario has chosen. Either the registry has an entry for it, or it exists
-//! only in the Linux kernel.
+//! An algorithm that a scenario has chosen. Either the registry has an entry for the algorithm, or
+//! the algorithm exists only in the Linux kernel.
 
 use super::Options;
 

@@ -5,7 +5,7 @@ use crate::units::{Bytes, Rate, Time};
 /// One option.
 #[derive(Debug)]
 pub struct Opt {
-    /// The name in scenario files. It is tc's keyword, written with underscores.
+    /// The name in scenario files. This name is tc's keyword, written with underscores.
     pub name: &'static str,
     /// What the option means, and its unit, in one sentence.
     pub doc: &'static str,
@@ -144,8 +144,8 @@ impl Value {
     }
 }
 
-/// All options of an algorithm with their values. They are validated, in base units, and sorted by
-/// name.
+/// All options of an algorithm with their values. The values are validated and in base units. The
+/// options are sorted by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options(Vec<(&'static str, Value)>);
 
@@ -188,8 +188,8 @@ impl Options {
     ///
     /// # Panics
     /// This getter and the other typed getters panic if the option is not set or has another type.
-    /// A constructor receives complete options. Their types are those that its registry entry
-    /// declares. So a panic is a bug in the entry.
+    /// A constructor receives complete options. These options have the types that the algorithm's
+    /// registry entry declares. So a panic is a bug in the entry.
     pub fn bool(&self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Bool(b)) => *b,

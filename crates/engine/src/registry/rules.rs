@@ -1,5 +1,5 @@
-//! Checks of an algorithm that need more than its own options. They also read the flow that uses
-//! the algorithm, the link after a queue, or a sweep.
+//! Checks of an algorithm that need more than its own options. These checks also read the flow that
+//! uses the algorithm, the link after a queue, or a sweep.
 
 use super::options::Options;
 use crate::units::{Bytes, Rate};
@@ -10,8 +10,8 @@ pub struct Rules {
     pub checks: fn(&Chosen<'_>) -> Vec<Finding>,
     /// Returns warnings about settings of a queue that do not suit the link after the queue.
     pub at_link: fn(&Placed<'_>) -> Vec<Finding>,
-    /// The standard response to congestion. A sweep compares other responses with it. `None` if the
-    /// algorithm has only one response.
+    /// The standard response to congestion. A sweep compares other responses with this standard
+    /// response. `None` if the algorithm has only one response.
     pub standard: Option<Standard>,
 }
 

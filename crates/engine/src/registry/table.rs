@@ -33,8 +33,8 @@ impl<B> Table<B> {
     /// Adds the entries of plugins.
     ///
     /// # Panics
-    /// Panics if it is called twice, because the entries must not change once they have been looked
-    /// up.
+    /// Panics if the function is called twice, because the entries must not change once they have
+    /// been looked up.
     pub(crate) fn add(&self, more: &[&'static Entry<B>]) {
         let all = self.shipped.iter().chain(more).copied().collect();
         assert!(self.all.set(all).is_ok(), "plugins are compiled in once");

@@ -4,18 +4,19 @@
 //! the packet counter. A TCP option carries 24 bits of each byte counter. The sender uses these
 //! values to compute how many of its segments were marked.
 //!
-//! The L4S team measured its results of 2022 with its own Linux 5.10, which has the same rules.
-//! That kernel also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does not support. With this
-//! sysctl, the sender never assumes that the counter has wrapped, even if an ACK covers eight or
-//! more segments.
+//! The L4S team measured its results of 2022 with its own Linux 5.10, whose rules are the same as
+//! in Linux 7.3. The team's kernel also has the sysctl `tcp_ecn_unsafe_cep`, which tailback does
+//! not support. With this sysctl, the sender never assumes that the counter has wrapped, even if an
+//! ACK covers eight or more segments.
 //!
 //! The team's Linux 5.15 acknowledges more segments at once, because a maximum and a minimum are
 //! mixed up in `tcp_ecn_received_counters` ([`crate::plan::AccEcnReceiver`]).
 //!
 //! Deviations:
 //! - The ACE field and the option of data packets are not modelled, except for the space that the
-//!   option takes ([`of_sender`]). They would report the ECN fields of ACKs, but ACKs are not
-//!   ECN-capable. (If options seem to get lost, Linux uses this space for payload again.)
+//!   option takes ([`of_sender`]). In Linux, they report the ECN fields of ACKs, but in the
+//!   simulator ACKs are not ECN-capable. (If options seem to get lost, Linux uses this space for
+//!   payload again.)
 //! - An ACK with three SACK blocks does not carry the option. (Linux sends an option without
 //!   counters or, if timestamps are off, a full option.)
 //! - The SYN-ACK does not carry the option. A CE mark on the SYN is counted when its echo in the

@@ -50,7 +50,7 @@ impl Sender {
         }
     }
 
-    /// Processes an ACK with payload. This is a separate function. So the code for plain ACKs has
+    /// Processes an ACK with payload. This function is separate so that the code for plain ACKs has
     /// only one caller and is inlined.
     #[cold]
     pub fn on_request(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
@@ -58,8 +58,8 @@ impl Sender {
         self.on_other_ack(packet, port);
     }
 
-    /// Returns whether an ACK is plain. A plain ACK advances the window and may echo marks. It is
-    /// plain only while no segment is lost or out of order.
+    /// Returns whether an ACK is plain. A plain ACK advances the window and may echo marks. While a
+    /// segment is lost or out of order, no ACK is plain.
     #[inline]
     fn is_plain(&self, packet: &Packet) -> bool {
         let Flight { una, nxt, .. } = self.board.flight;
@@ -332,7 +332,8 @@ impl Sender {
     }
 
     /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The ACK
-    /// delivers `segments` segments in total. If `dsack` is true, one of these is a duplicate.
+    /// delivers `segments` segments in total. If `dsack` is true, one of these segments is a
+    /// duplicate.
     #[inline]
     fn accurate_ce(&mut self, packet: &Packet, segments: u32, dsack: bool) -> Option<u32> {
         let delivered = Delivered {
@@ -343,8 +344,8 @@ impl Sender {
             .marked(packet, delivered, self.conn.delivered_ce, self.plan.mss)
     }
 
-    /// Processes an ACK that a later ACK has overtaken. Its SACK blocks may still report new
-    /// deliveries, but the window does not change (Linux `tcp_ack`, `old_ack`).
+    /// Processes an ACK that a later ACK has overtaken. The SACK blocks of such an ACK may still
+    /// report new deliveries, but the window does not change (Linux `tcp_ack`, `old_ack`).
     #[cold]
     fn on_old_ack(&mut self, packet: &Packet, event: &mut Event, port: &mut impl Port) {
         let prior_highest = self.board.highest_sacked();

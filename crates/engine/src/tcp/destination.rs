@@ -4,8 +4,9 @@
 //! finished, the host stores its RTT, its ssthresh and its degree of reordering. The next sender to
 //! the same destination starts with these values. Deviations: values do not expire, whereas in
 //! Linux they expire after an hour. Values are stored when all data is acknowledged. Linux stores
-//! them when the FIN exchange is over. A source of requests with the option `collect` can store
-//! them later. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks it.
+//! these values when the FIN exchange is over. A source of requests with the option `collect` can
+//! store them later. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks
+//! it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;
@@ -23,7 +24,8 @@ pub struct Destination {
     reordering: u32,
 }
 
-/// The values of a sender that has finished. With them, its host updates the [`Destination`].
+/// The values of a sender that has finished. The sender's host uses these values to update the
+/// [`Destination`].
 #[derive(Clone, Copy, Debug)]
 pub struct Finished {
     /// Smoothed RTT x 8, us, or 0 if there is no RTT sample since the last timeout.

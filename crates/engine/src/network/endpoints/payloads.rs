@@ -16,7 +16,8 @@ pub(super) struct Payloads {
 #[derive(Default)]
 struct Payload {
     bytes: Vec<u8>,
-    /// Number of packets that carry this payload. It exceeds 1 if a link has duplicated the packet.
+    /// Number of packets that carry this payload. This number exceeds 1 if a link has duplicated
+    /// the packet.
     uses: u32,
 }
 
@@ -88,7 +89,7 @@ impl Payloads {
     }
 
     /// Records that a packet with this payload has left the network. If no other packet carries the
-    /// payload, frees it.
+    /// payload, frees the payload.
     pub fn release(&mut self, number: u64) {
         let payload = &mut self.places[number as usize];
         payload.uses -= 1;

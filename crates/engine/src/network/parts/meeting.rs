@@ -1,4 +1,5 @@
-//! Synchronises the parts with a barrier at the end of each window, and exchanges their packets.
+//! Synchronises the parts of a run with a barrier at the end of each window, and exchanges packets
+//! between the parts.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -31,8 +32,8 @@ pub(super) struct Sent {
     pub key: Key,
 }
 
-/// A waiting part checks this many times whether the others have arrived. It then yields the
-/// processor.
+/// A waiting part checks this many times whether all other parts have reached the barrier. After
+/// these checks, the part yields the processor.
 const SPINS: u32 = 1 << 12;
 
 pub(super) const GOES_ON: u8 = 0;
@@ -40,7 +41,7 @@ pub(super) const STOPPED: u8 = 1;
 pub(super) const UNORDERED: u8 = 2;
 
 /// A barrier and mailboxes for the parts of a run. There are two sets of mailboxes, which are used
-/// alternately, because slower parts may still read those of the previous window.
+/// alternately, because slower parts may still read the mailboxes of the previous window.
 pub struct Meeting {
     window: Time,
     arrived: AtomicUsize,
@@ -159,8 +160,8 @@ impl Drop for Present<'_> {
 }
 
 pub(super) struct Says {
-    /// When the part's next event is due, or when the first of the packets that it has sent leaves
-    /// its pipe, whichever is earlier.
+    /// The earlier of two times: when the part's next event is due, and when the first packet that
+    /// the part has sent leaves its pipe.
     pub next: Time,
     /// Number of rows that the part has recorded.
     pub rows: usize,

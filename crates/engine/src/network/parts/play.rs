@@ -13,12 +13,13 @@ use crate::packet::{Ecn, Packet, flags};
 use crate::plan::Plan;
 use crate::units::Time;
 
-/// What one part needs to exchange packets with the others.
+/// The data that one part needs to exchange packets with the other parts.
 pub(in crate::network) struct Part {
     own: u16,
     links: Arc<[u16]>,
     ends: Arc<[u16]>,
-    /// Pipes that hold packets from several parts. The packets leave in this part.
+    /// Pipes that hold packets from several parts. This part handles the packets when they leave
+    /// these pipes.
     meeting: Vec<u32>,
     /// For each pipe, its index in `meeting`.
     place: Vec<u32>,
@@ -40,8 +41,8 @@ impl Split {
     /// calls `look` with the current time. `look` returns whether the run is to continue.
     ///
     /// # Panics
-    /// Panics for the same reasons as [`Network::new`], and if the engine panics. If it panics, the
-    /// other parts end as well.
+    /// Panics for the same reasons as [`Network::new`], and if the engine panics. If this part
+    /// panics, the other parts end as well.
     pub fn play(
         &self,
         plan: &Arc<Plan>,
@@ -246,8 +247,8 @@ impl Network {
         }
     }
 
-    /// Passes the collected packets to the other parts. Returns when this part's next event is due,
-    /// or when the first of these packets leaves its pipe, whichever is earlier.
+    /// Passes the collected packets to the other parts. Returns the earlier of two times: when this
+    /// part's next event is due, and when the first of these packets leaves its pipe.
     fn hand_over(&mut self, meeting: &Meeting, side: usize, own: usize) -> Time {
         let mut next = self.calendar.peek().map_or(Time::NEVER, |(time, _)| time);
         let Some(part) = &mut self.part else {

@@ -1,6 +1,7 @@
-//! Describes how an algorithm appears in Linux (its kernel face). A face has the algorithm's name,
-//! its options, and the position of its statistics. Each algorithm's file contains its face, which
-//! consists of plain data and pure functions. The kernel engine and the reports use these faces.
+//! Describes how an algorithm appears in Linux (its kernel face). A kernel face contains the
+//! algorithm's name, its options, and the position of its statistics. Each algorithm's file
+//! contains its face, which consists of plain data and pure functions. The kernel engine and the
+//! reports use these kernel faces.
 
 mod module;
 mod qdisc;

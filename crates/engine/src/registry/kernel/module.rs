@@ -19,7 +19,7 @@ pub struct Module {
     /// tailback's own module for options that Linux's module does not support.
     pub stand_in: Option<StandIn>,
     /// tailback's module in which the window grows with the number of ACKs, not of acknowledged
-    /// segments. Otherwise the module has the kernel's algorithm.
+    /// segments. In all other respects, this module has the kernel's algorithm.
     pub acks: Option<StandIn>,
     /// Values in `TCP_CC_INFO` that tailback records as time series.
     pub gauges: &'static [Gauge],
@@ -32,7 +32,7 @@ pub struct Parameter {
     /// The name of the parameter.
     pub name: &'static str,
     /// Converts a value of the option to the number that is passed as the parameter. An error
-    /// consists of two texts. The first says what is wrong, and the second says what is expected.
+    /// consists of two texts: the first says what is wrong, and the second says what is expected.
     pub spell: fn(&Value) -> Result<u64, (&'static str, &'static str)>,
 }
 
@@ -96,8 +96,8 @@ impl Module {
         if let Some(version) = self.version
             && options.word("version") != version
         {
-            // Report only the version. The defaults of the other options depend on it, so errors
-            // about these options would be misleading.
+            // Report only the version. The defaults of the other options depend on the version, so
+            // errors about these options would be misleading.
             let message = format!(
                 "the kernel's {name} is not that of {}",
                 options.word("version")

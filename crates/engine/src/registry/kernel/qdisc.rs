@@ -6,16 +6,17 @@ use crate::units::{Rate, Time};
 
 /// A queue discipline of Linux.
 pub struct Qdisc {
-    /// Kinds in tc, the usual one first. Empty if no version of Linux has the queue discipline.
+    /// The kinds (names in tc) of the queue discipline, the usual kind first. Empty if no version
+    /// of Linux has the queue discipline.
     pub kinds: &'static [&'static str],
     /// The first Linux version with this queue discipline.
     pub since: Option<&'static str>,
     /// Whether every kernel with queue disciplines has this queue discipline built in.
     pub built_in: bool,
-    /// Other kinds whose modules this module needs.
+    /// Kinds of other queue disciplines whose modules this module needs.
     pub needs: &'static [&'static str],
-    /// The options in the order of tc's arguments. Each has the function that writes it in tc's
-    /// notation.
+    /// The options in the order of tc's arguments. Each option has a function that writes the
+    /// option in tc's notation.
     pub words: &'static [(&'static str, Spell)],
     /// Whether `tc qdisc change` needs all options, or only the options that change.
     pub changes_whole: bool,
@@ -41,8 +42,8 @@ pub struct Qdisc {
     /// tailback's modules that provide this queue discipline. The kernel engine loads the first of
     /// these modules that the options need.
     pub stand_ins: &'static [QueueStandIn],
-    /// Kinds that tc does not know. For them, tailback's agent passes the options to the kernel as
-    /// text.
+    /// Kinds that tc does not know. For these kinds, tailback's agent passes the options to the
+    /// kernel as text.
     pub texts: &'static [&'static str],
 }
 
@@ -86,7 +87,7 @@ pub struct Shaper {
 /// The statistics of a kind of qdisc.
 pub struct Xstats {
     /// The first bytes of the statistics. If a kind has several statistics structures, these bytes
-    /// tell them apart.
+    /// distinguish the structures.
     pub tag: &'static [u8],
     /// Byte offsets of the 32-bit counters that count packets marked with CE. `Some(&[])` if the
     /// qdisc does not mark. `None` if the statistics do not show the number of marks.
@@ -133,8 +134,8 @@ impl Qdisc {
         self.spell_only(options, rate, |_| true)
     }
 
-    /// Writes arguments of `tc qdisc change`. These are the options that differ, or all options if
-    /// tc requires this.
+    /// Writes arguments of `tc qdisc change`. The arguments contain the options that differ, or all
+    /// options if tc requires this.
     pub fn spell_changed(&self, old: &Options, new: &Options, rate: Rate) -> Spelled {
         self.spell_only(new, rate, |name| {
             self.changes_whole || old.get(name) != new.get(name)
@@ -258,7 +259,7 @@ pub type Spell = fn(&mut Words<'_>, &'static str);
 
 /// Collects the arguments of a queue discipline while its options are written.
 pub struct Words<'a> {
-    /// The kind in tc. An option may change it.
+    /// The kind in tc. An option may change the kind.
     pub kind: &'static str,
     /// The options.
     pub options: &'a Options,
@@ -431,7 +432,7 @@ pub fn impossible(
     }
 }
 
-/// Writes nothing, because other options are computed from this option. The other options are
+/// Writes nothing, because other options are computed from this option. Those other options are
 /// written instead.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 

@@ -11,7 +11,7 @@ const BYTES_MASK: u32 = 0xFF_FFFF;
 const OPTION: u16 = 11;
 const COUNTER: u16 = 3;
 /// [`Packet::sack`] stores the option in its third block. The CE counter uses 24 bits of this
-/// block. The three bits above them show which counters are present.
+/// block. The three bits above these 24 bits show which counters are present.
 const PRESENT_SHIFT: u32 = 24;
 
 /// Index of the counter of bytes that arrived with ECT(1).
@@ -25,8 +25,8 @@ pub const ECT0: usize = 2;
 /// a path that sets the counters to 0 (RFC 9768 section 3.2.1).
 const INIT: [u32; 3] = [ECT_INIT, 0, ECT_INIT];
 
-/// The byte counters in an option, in the order ECT(1), CE, ECT(0). They are modulo 2^24, and their
-/// initial values have been subtracted.
+/// The byte counters in an option, in the order ECT(1), CE, ECT(0). The counters are modulo 2^24,
+/// and their initial values have been subtracted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters(pub [Option<u32>; 3]);
 

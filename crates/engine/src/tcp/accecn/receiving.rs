@@ -81,8 +81,8 @@ impl Receiving {
 
     /// Counts a data packet. Returns whether the packet must be acknowledged at once because the
     /// ECN field has changed (Linux `tcp_ecn_received_counters`).
-    // The functions for Accurate ECN are not inlined. So a receiver without Accurate ECN spends
-    // only one test on it.
+    // The functions for Accurate ECN are not inlined. So a receiver without Accurate ECN executes
+    // only one test for Accurate ECN.
     #[inline(never)]
     pub fn on_data(&mut self, ecn: Ecn, payload: u16) -> bool {
         let ce = ecn == Ecn::Ce;
@@ -115,8 +115,9 @@ impl Receiving {
     ///
     /// In the L4S team's Linux 5.15, each ECN-capable segment raises the number of marks to be
     /// reported to at least 15 (`tcp_ecn_received_counters`). The receiver sends an ACK if that
-    /// many marks are unreported. It tests this only if the segment's timestamp is newer than the
-    /// last one (`__tcp_accecn_process`). Linux 7.3 limits the number to at most 15 instead.
+    /// many marks are unreported. The receiver makes this test only if the segment's timestamp is
+    /// newer than the last one (`__tcp_accecn_process`). In contrast, Linux 7.3 limits the number
+    /// of marks to be reported to at most 15.
     #[inline]
     pub fn hurries(&self, segment: &Packet, before: Time) -> bool {
         self.counts_all && segment.ecn != Ecn::NotEct && timestamp(segment.sent) > timestamp(before)

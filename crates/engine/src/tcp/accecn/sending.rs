@@ -9,15 +9,15 @@ use crate::packet::Packet;
 const STRETCH_WEIGHT: u32 = 6;
 const STRETCH_DIGITS: u32 = 6;
 /// If the mean number of segments per ACK exceeds this number, the sender assumes that the path
-/// thins out ACKs. It then also assumes that the CE counter has not wrapped, even if an ACK covers
-/// many segments.
+/// thins out ACKs. In this case, the sender also assumes that the CE counter has not wrapped, even
+/// if an ACK covers many segments.
 const THINNED: u32 = 4;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::tcp) struct Delivered {
     /// Number of segments that the ACK delivers, including the duplicates that it reports.
     pub segments: u32,
-    /// How many of these segments are duplicates. The byte counters do not include them.
+    /// How many of these segments are duplicates. The byte counters do not include duplicates.
     pub duplicates: u32,
 }
 
@@ -33,8 +33,8 @@ pub(in crate::tcp) struct Sending {
 }
 
 impl Sending {
-    /// Returns how many segments an ACK newly reports as marked. It was already known that
-    /// `counted` segments were marked (Linux `__tcp_accecn_process`).
+    /// Returns how many segments an ACK newly reports as marked. The sender has already counted
+    /// `counted` segments as marked (Linux `__tcp_accecn_process`).
     #[inline(never)]
     pub fn process(&mut self, ack: &Packet, news: Delivered, counted: u64, mss: u16) -> u32 {
         let delivered = news.segments;
@@ -210,7 +210,7 @@ mod tests {
             (sender.process(&ack, one(20), 0, 1448), sender.stretch)
         };
         // If the old mean is 240, the new mean (63 x 240 + 20 x 64) / 64 is four segments, rounded
-        // down. If it is 242, the new mean is above four segments.
+        // down. If the old mean is 242, the new mean is above four segments.
         assert_eq!(marks(240), (19, 4 << STRETCH_DIGITS));
         assert_eq!(marks(242), (3, (4 << STRETCH_DIGITS) + 2));
     }
@@ -252,8 +252,8 @@ mod tests {
         sender.process(&ack([1000, 0, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(2), 0, 1000);
         assert_eq!(sender.bytes, [3000, 0, 2000]);
-        // The option reports less than the sender had estimated. After that, the sender no longer
-        // estimates.
+        // The option reports less than the sender had estimated. From then on, the sender does not
+        // estimate the counters.
         sender.process(&ack([2000, 1000, 2000]), one(1), 0, 1000);
         sender.process(&bare, one(9), 0, 1000);
         assert_eq!(sender.bytes, [2000, 1000, 2000]);
