@@ -313,7 +313,8 @@ impl HostStack {
 /// transmission time of a packet at the slowest link, rounded down to two digits.
 ///
 /// If the jitter is much smaller, flows stay synchronised (`benches/phases.py`). If the jitter is
-/// larger, a host may send packets back to back although they arrived at the spacing of the link.
+/// larger, packets that were spaced by the link's transmission time may leave the host back to
+/// back.
 pub fn spreading_jitter(packet: Time) -> Time {
     let most = (packet.0 / 10 * 9).max(1);
     let unit = 10u64.pow(most.ilog10().saturating_sub(1));

@@ -5,10 +5,11 @@
 //! The wheel works as in Linux 4.8 and later. If the window grows as in Linux 3.2 (`tcp.growth =
 //! "acks"`), timers fire exactly when they are due.
 //!
-//! Each host has its own [`WheelPhase`]. This is how long the host had been running when the run
-//! began. The phase determines when jiffies begin, and which jiffies are multiples of 8. If all
-//! hosts had the same phase, the timers of many flows would fire at the same instant, in the order
-//! of the scenario file. As a result, the first flows would always find space in a short queue.
+//! Each host has its own [`WheelPhase`]. The phase is the time for which the host had been running
+//! when the run began. The phase determines when jiffies begin, and which jiffies are multiples of
+//! 8. If all hosts had the same phase, the timers of many flows would fire at the same instant, in
+//! the order of the scenario file. As a result, the first flows would always find space in a short
+//! queue.
 
 use crate::plan::{Growth, TcpPlan};
 use crate::rng::Stream;
@@ -23,13 +24,13 @@ const COARSER: u32 = 3;
 /// A slot of the highest level is `1 << COARSEST` jiffies long.
 const COARSEST: u32 = 8 * COARSER;
 
-/// How long a host had been running when the run began. In ns, modulo the length of the wheel's
+/// How long a host had been running when the run began, in ns, modulo the length of the wheel's
 /// longest slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WheelPhase(u64);
 
 impl WheelPhase {
-    /// Draws the phase of a host from the seed of the run.
+    /// Returns the random phase of a host, which depends on the seed of the run.
     pub fn of_host(seed: u64, host: &str, end: &str) -> WheelPhase {
         let mut stream = Stream::new(seed, host, end);
         WheelPhase(stream.below(JIFFY << COARSEST))

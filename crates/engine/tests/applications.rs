@@ -1,5 +1,5 @@
-//! Tests flows whose applications limit the sending rate. Checks how much data they write, when the
-//! data arrives, and when the receiver requests more data.
+//! Tests flows whose applications limit the sending rate. Checks how much data the applications
+//! write, when the data arrives, and when the receiver requests more data.
 
 mod common;
 
@@ -145,8 +145,7 @@ fn what_is_asked_for_takes_a_round_trip() {
     assert_eq!(all.done.len(), 1 + (10_000 - 61) / 101);
 }
 
-/// Requests have their own frame length, and pass the links of the return route. Lost requests are
-/// sent again.
+/// Requests have their own frame length, and use the return route. Lost requests are sent again.
 #[test]
 fn requests_that_are_lost_are_sent_again() {
     let mut f = chunked(2_000, None, Some(60));

@@ -255,7 +255,8 @@ fn utilisation_of_total(outcome: &Outcome) -> f64 {
     goodput(outcome, 0) * 1e6 / (RATE as f64 * 1448.0 / 1514.0)
 }
 
-/// A policer that drops packets above 10 Mbit/s. Its token bucket holds the tokens of 1 s.
+/// A policer that drops packets above 10 Mbit/s. The policer's token bucket holds the tokens of 1
+/// s.
 struct Policer {
     packets: Packets,
     /// Tokens in the bucket, in bytes x 1e9.
@@ -288,7 +289,7 @@ impl Queue for Policer {
 }
 
 /// Flach et al. 2016, Linux `bbr_lt_bw_sampling`: BBR detects a policer by losses at a steady rate.
-/// It then sends at this rate without probing.
+/// After that, BBR sends at this rate without probing.
 #[test]
 fn a_policer_is_found() {
     let policed = |seeks| {

@@ -7,8 +7,9 @@ use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::account::SlowStart;
 
-/// Runs two transfers, the second 20 s after the first. They use the same hosts unless `apart` is
-/// true. Returns how their slow starts ended. The first slow start ends with losses.
+/// Runs two transfers, the second 20 s after the first. Both transfers use the same hosts unless
+/// `apart` is true. Returns how the slow starts of both transfers ended. The first slow start ends
+/// with losses.
 fn ends(metrics: bool, ssthresh: bool, apart: bool) -> [SlowStart; 2] {
     let rtt = Time::from_ms(40);
     let l = link(10_000_000, "fifo", &[("limit", Value::Packets(40))]);

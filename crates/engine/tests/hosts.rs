@@ -131,7 +131,7 @@ fn bursts(seen: &[(u32, Time)]) -> BTreeMap<Time, Vec<u32>> {
 }
 
 /// Packets that become ready while a host waits leave together and in order. The next wait begins
-/// with the first packet after them.
+/// with the first packet that becomes ready later.
 #[test]
 fn packets_that_wait_leave_together() {
     let [min, max] = bounds();
@@ -145,7 +145,7 @@ fn packets_that_wait_leave_together() {
         let ready = |packet: u64| RTT.ns() / 2 + packet * gap.ns();
         let wait = at.ns() - ready(first);
         assert!((min..max).contains(&wait), "{at}: {wait}");
-        // Every packet that was ready by then has left.
+        // Every packet that was ready at the time `at` has left.
         let next = first + packets.len() as u64;
         assert!(ready(next - 1) <= at.ns() && ready(next) > at.ns(), "{at}");
         first = next;
@@ -176,7 +176,7 @@ fn waits_depend_on_the_seed_only() {
     let p = sources("vm", &[RTT, RTT], Time::from_us(50), Time::from_secs(1));
     assert_eq!(arrivals(&p, 1), arrivals(&p, 1));
     assert_ne!(arrivals(&p, 1), arrivals(&p, 2));
-    // A source of other hosts does not change the waits of these.
+    // A source between other hosts does not change how long packets wait at these hosts.
     let mut more = p.clone();
     more.traffic.push(TrafficPlan {
         name: "later".into(),

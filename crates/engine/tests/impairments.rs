@@ -234,8 +234,8 @@ fn order(impairment: &mut dyn Impairment, n: u64, marks: u16) -> Vec<(Time, u64)
         let due = impairment.deadline();
         release(impairment, due);
     }
-    // A packet that was not held may leave at the release time of held packets. It then leaves
-    // before the held packets.
+    // A packet that was not held may leave at the release time of held packets. Such a packet
+    // leaves before the held packets.
     on_time.extend(left);
     on_time.sort_by_key(|(time, _)| *time);
     on_time
@@ -439,8 +439,8 @@ fn options_that_exclude_each_other_are_errors() {
 fn a_tunnel_combines_marks_as_its_rfc_says() {
     use Ecn::{Ce, Ect0, Ect1, NotEct};
     let fields = [NotEct, Ect0, Ect1, Ce];
-    // The table of RFC 6040, figure 4. It has a row for each inner header and a column for each
-    // outer header. `None` means a drop.
+    // The table of RFC 6040, figure 4. The table has a row for each inner header and a column for
+    // each outer header. `None` means a drop.
     let of_6040 = [
         [Some(NotEct), Some(NotEct), Some(NotEct), None],
         [Some(Ect0), Some(Ect0), Some(Ect1), Some(Ce)],

@@ -196,7 +196,7 @@ fn options_of_a_congestion_control_are_parameters_or_refused() {
 }
 
 /// The defaults of other options depend on the version. If the kernel does not have the version,
-/// only this is reported.
+/// only this error is reported.
 #[test]
 fn an_unsupported_version_of_a_congestion_control_is_one_error() {
     let refused_versions = |entry: &'static Entry<cc::Build>| {

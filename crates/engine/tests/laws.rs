@@ -16,8 +16,8 @@ use tailback_engine::rng::Stream;
 use tailback_engine::units::{Bytes, Time};
 use tailback_record::{Cause, Outcome};
 
-/// The rate of the link. It is so high that there is no queue, so the flow is limited only by
-/// losses.
+/// The rate of the link. This rate is so high that there is no queue, so the flow is limited only
+/// by losses.
 const FAST: u64 = 100_000_000_000;
 
 fn within(what: &str, measured: f64, expected: f64, tolerance: f64) {
@@ -426,7 +426,7 @@ fn dctcp_sawtooth_of_linux_has_two_cuts() {
 }
 
 /// With almost no buffer, Reno uses 3/4 of the link. With a buffer of one bandwidth-delay product,
-/// it uses the whole link.
+/// Reno uses the whole link.
 #[test]
 fn reno_utilisation_against_buffer() {
     let rtt = Time::from_ms(100);
@@ -576,11 +576,11 @@ fn equal_flows_share_equally_and_runs_repeat() {
 }
 
 /// RFC 9332 section 2.1: the drop probability of C is p_C = (p_L/k)^2, where p_L is the marking
-/// probability of L. The test compares the measured shares of marks and drops. It has real flows,
-/// and a step threshold that the queue never reaches. The tolerance is 6 %, or the 95 % confidence
-/// interval of the number of drops if that is larger. Use small gains, so that p varies little.
-/// With the default gains, the mean of p squared would exceed the square of the mean of p (by a
-/// third at 50 ms).
+/// probability of L. The test compares the measured shares of marks and drops. The test has real
+/// flows, and a step threshold that the queue never reaches. The tolerance is 6 %, or the 95 %
+/// confidence interval of the number of drops if that is larger. Use small gains, so that p varies
+/// little. With the default gains, the mean of p squared would exceed the square of the mean of p
+/// (by a third at 50 ms).
 #[test]
 fn the_coupling_of_dualpi2() {
     let law = |k: i64, each: usize, rtt: u64| {

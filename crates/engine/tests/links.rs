@@ -79,8 +79,8 @@ fn a_link_wakes_when_its_rate_comes_back() {
         let mut p = outage(Time::from_secs(10), true);
         p.links[0].mode = mode;
         let outcome = run(network(&p));
-        // At 3 s, 1000 packets wait. One leaves every 1 ms, and one arrives every 2 ms. So the
-        // queue is empty at 5 s, and no packet was lost.
+        // At 3 s, 1000 packets wait. One packet leaves every 1 ms, and one packet arrives every 2
+        // ms. So the queue is empty at 5 s, and no packet was lost.
         assert_eq!(outcome.links[0].packets, 5_000, "{mode:?}");
         assert_eq!(outcome.links[0].counts.drops(), 0);
         // The packet that arrived at 1 s waited for 2 s.
@@ -185,15 +185,16 @@ fn a_saturated_trace_is_used_to_the_byte() {
 
 #[test]
 fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
-    // Once a second, ten packets of 1250 bytes arrive at the same time. Each takes 1 ms at the
-    // link's rate.
+    // Once a second, ten packets of 1250 bytes arrive at the same time. Each packet takes 1 ms at
+    // the link's rate.
     let sources = (0..10).map(|i| cbr(&format!("s{i}"), 10_000, 1250));
     let sources: Vec<TrafficPlan> = sources.collect();
     for (burst, mean_delay_ms) in [
         // Without a burst, the packets wait 0, 1, ... 9 ms.
         (0, 4.5),
-        // If the burst is 1600 bytes, two packets leave at once. The next leaves 0.72 ms later,
-        // when tokens for 2 x 1250 - 1600 bytes have arrived. The other packets follow every 1 ms.
+        // If the burst is 1600 bytes, two packets leave at once. The third packet leaves 0.72 ms
+        // later, when tokens for 2 x 1250 - 1600 bytes have arrived. The other packets follow every
+        // 1 ms.
         (1_600, (8.0 * 0.72 + 28.0) / 10.0),
         (1_250, (8.0 * 1.0 + 28.0) / 10.0),
         // With a burst of 8 packets, nine packets leave at once, and the tenth leaves 1 ms later.
@@ -221,8 +222,8 @@ fn a_burst_leaves_at_once_after_idling_and_the_rate_stays() {
 
 /// DualPI2's step threshold marks packets that wait for 1 ms, and a packet takes 1.2 ms at 10
 /// Mbit/s. With delayed ACKs, DCTCP sends packets in pairs, and the second packet of a pair is
-/// marked because it waits for the first. With tc's burst, both packets leave at once.
-/// `min_qlen_step` exempts them from the threshold.
+/// marked because it waits for the first. With tc's burst, both packets leave at once. The option
+/// `min_qlen_step` exempts such pairs from the threshold.
 #[test]
 fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     let throughput = |burst, min_qlen_step| {
@@ -241,7 +242,7 @@ fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
     for (burst, min_qlen_step, mbit) in [
         (0, 0, 1.05),
         (1_600, 0, 7.88),
-        // The kernel engine has 9.47 here.
+        // The kernel engine measures 9.47 Mbit/s in this case.
         (0, 2, 9.46),
         (1_600, 2, 9.56),
     ] {
@@ -374,7 +375,7 @@ fn host_jitter_keeps_the_order() {
     let outcome = run(network(&p));
     assert!(outcome.flows[0].packets > 100_000);
     assert_eq!(outcome.flows[0].retransmits, 0);
-    // Each end adds 0 to 0.5 ms of delay. It adds more if packets of a host wait for each other.
+    // Each host adds 0 to 0.5 ms of delay, and more if packets of the host wait for each other.
     let rtt = outcome.flows[0].rtt.mean().expect("samples") / 1e6;
     assert!((20.5..21.5).contains(&rtt), "{rtt} ms");
 }
@@ -684,7 +685,7 @@ fn exactly_the_scheduled_packets_are_marked_and_dropped() {
 }
 
 /// Returns a plan with two responsive flows, a flow that starts late, and two sources. ACKs of a
-/// flow in the other direction pass the same link.
+/// flow in the other direction use the same link.
 fn in_classes(statistics: Time) -> Plan {
     let of = |class: &str, flow: FlowPlan| FlowPlan {
         class: Some(class.to_owned()),

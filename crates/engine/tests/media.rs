@@ -169,8 +169,8 @@ fn video_has_its_rate_and_the_delay_of_its_last_datagram() {
     assert_eq!(frames.delay.max(), Some(10_000_000 + bits * 100));
 }
 
-/// A video may send 100 kbit/s to 3 Mbit/s over a link of 500 kbit/s. It must find a bitrate below
-/// the link's rate, and keep the queue short. A video that does not adapt fills the queue.
+/// A video may send 100 kbit/s to 3 Mbit/s over a link of 500 kbit/s. The video must find a bitrate
+/// below the link's rate, and keep the queue short. A video that does not adapt fills the queue.
 #[test]
 fn a_video_adapts_to_the_link() {
     let limited = link(500_000, "fifo", &[("limit", Value::Packets(200))]);

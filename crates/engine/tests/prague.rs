@@ -218,7 +218,7 @@ fn with_the_option_every_mark_is_counted() {
 /// By default, the connection stops using the option if ACKs with the option appear to be lost
 /// (Linux `tcp_rcv_spurious_retrans`). After that, an ACK of eight segments or more is ambiguous.
 /// The sender then assumes as many marks as the three bits allow, unless most ACKs acknowledge so
-/// many segments. The error of its count is a multiple of eight, and mostly positive.
+/// many segments. The error of the sender's count is a multiple of eight, and mostly positive.
 #[test]
 fn an_option_that_gets_lost_is_given_up() {
     for (acks, mark, given_up, turns) in [
@@ -237,8 +237,8 @@ fn an_option_that_gets_lost_is_given_up() {
 }
 
 /// Without the AccECN option, the sender's count is exact if no ACK delivers more than seven
-/// segments, because the three-bit counter cannot wrap unnoticed. Otherwise, the error is a
-/// multiple of eight.
+/// segments, because the three-bit counter cannot wrap unnoticed. If an ACK delivers more segments,
+/// the error is a multiple of eight.
 #[test]
 fn three_bits_suffice_for_seven_segments() {
     for acks in [Acks::Lost(0), Acks::Lost(10), Acks::Lost(50)] {
@@ -354,9 +354,9 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// window is reduced by the share alpha/2 = p/2. T is 25 ms plus the time until the next mark, 1/(p
 /// rate). So rate x 25 ms x p = 2 (1 - p) T / 25 ms. This holds at any RTT below the target, unless
 /// the RTT makes T much longer. T is longer if a mark comes shortly before the end of the 25 ms: it
-/// starts CWR for a round trip, but no reduction. The published value is 2.6. It was measured at 40
-/// Mbit/s with an RTT of 5 ms beside a CUBIC flow. The longer T explains a factor of 1.39 of this
-/// value.
+/// starts CWR for a round trip, but no reduction. The published value is 2.6. This published value
+/// was measured at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow. The longer T explains a
+/// factor of 1.39 of this value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {
@@ -373,9 +373,9 @@ fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     }
 }
 
-/// If every segment is marked, the window never grows. It falls to its minimum of two segments. The
-/// fractional window falls to one segment. With `pace = "fraction"`, the pacing rate is computed
-/// from the fractional window.
+/// If every segment is marked, the window never grows. The window falls to its minimum of two
+/// segments. The fractional window falls to one segment. With `pace = "fraction"`, the pacing rate
+/// is computed from the fractional window.
 #[test]
 fn pacing_by_the_fraction_goes_below_two_segments() {
     for (pace, expected) in [("packets", 2.0), ("fraction", 1.0)] {
@@ -389,8 +389,8 @@ fn pacing_by_the_fraction_goes_below_two_segments() {
     }
 }
 
-/// With Accurate ECN, DCTCP learns of the same marks as with DCTCP's own echo. The latter sends an
-/// extra ACK at each change of CE.
+/// With Accurate ECN, DCTCP learns of the same marks as with DCTCP's own echo, which sends an extra
+/// ACK at each change of CE.
 #[test]
 fn dctcp_over_accurate_ecn() {
     let window = |feedback| {

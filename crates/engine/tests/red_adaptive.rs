@@ -8,9 +8,9 @@ use tailback_engine::plan::SeriesMode;
 use tailback_engine::registry::Value;
 use tailback_engine::units::{Bytes, Time};
 
-/// Runs 20 to 120 flows over 50 Mbit/s and 40 ms. They need a marking probability between 1 % and
-/// 50 %, which are the limits of the adaptive mode. Returns the means of the average queue and of
-/// the maximum probability over the last 30 s of 60 s. Also returns the range of the maximum
+/// Runs 20 to 120 flows over 50 Mbit/s and 40 ms. These flows need a marking probability between 1
+/// % and 50 %, which are the limits of the adaptive mode. Returns the means of the average queue
+/// and of the maximum probability over the last 30 s of 60 s. Also returns the range of the maximum
 /// probability over all 60 s.
 fn settled(flows: u64, adaptive: bool) -> (f64, f64, [f64; 2]) {
     let set = [

@@ -42,9 +42,9 @@ fn slow_start_loses_what_path_and_buffer_hold() {
     }
 }
 
-/// HyStart detects that a train of ACKs gets longer when the window exceeds the path's capacity. It
-/// leaves slow start within this round. If the buffer is as large as the path's capacity, no
-/// segment is lost.
+/// HyStart detects that a train of ACKs gets longer when the window exceeds the path's capacity.
+/// HyStart leaves slow start within this round. If the buffer is as large as the path's capacity,
+/// no segment is lost.
 #[test]
 fn hystart_leaves_within_the_round() {
     for cc in ["reno", "cubic"] {
@@ -103,8 +103,8 @@ fn the_overshoot_is_counted_to_its_end() {
     }
 }
 
-/// Runs one Reno flow with these options. Its measurements cover the time from `from` to `to` (both
-/// in ms).
+/// Runs one Reno flow with these options. The flow's measurements cover the time from `from` to
+/// `to` (both in ms).
 fn start_with(set: &[(&'static str, Value)], buffer: f64, (from, to): (u64, u64)) -> Outcome {
     let limit = Value::Packets((ROOM * buffer) as u64);
     let mut p = plan(

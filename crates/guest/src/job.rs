@@ -222,9 +222,9 @@ pub struct Flow {
     /// Constant delay between the sender and the first capture on the path, in ns. A packet is
     /// first captured when this delay has passed after the packet was sent.
     pub access_delay_ns: u64,
-    /// Indices of the links that data packets pass, in order.
+    /// Route of the flow's data: indices of links, in order.
     pub route: Vec<usize>,
-    /// Indices of the links that ACKs pass, in order.
+    /// Route of the flow's ACKs: indices of links, in order.
     pub back: Vec<usize>,
     /// DSCP of the flow's packets.
     #[serde(default)]
@@ -293,7 +293,7 @@ pub struct Source {
     pub start_ns: u64,
     /// Time after which the source sends nothing, in ns.
     pub stop_ns: Option<u64>,
-    /// Indices of the links that the source's packets pass, in order.
+    /// Route of the source's packets: indices of links, in order.
     pub route: Vec<usize>,
     /// DSCP of the source's packets.
     #[serde(default)]
@@ -360,9 +360,9 @@ pub struct Program {
     pub access_delay_ns: u64,
     /// Round-trip time without queues, including the links' delays, in ns.
     pub base_rtt_ns: u64,
-    /// Indices of the links that packets from the sender's host pass.
+    /// Route of packets from the sender's host: indices of links, in order.
     pub route: Vec<usize>,
-    /// Indices of the links that packets from the receiver's host pass.
+    /// Route of packets from the receiver's host: indices of links, in order.
     pub back: Vec<usize>,
     /// DSCP of the packets of both hosts.
     pub dscp: u8,

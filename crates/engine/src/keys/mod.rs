@@ -57,7 +57,8 @@ pub enum Registry {
     Impairments,
     /// Ready-made programs.
     Programs,
-    /// Transport stacks. In the simulator, an entry of `[[programs]]` selects one by its `kind`.
+    /// Transport stacks. In the simulator, an entry of `[[programs]]` selects a transport stack by
+    /// its `kind`.
     Stacks,
 }
 

@@ -2,8 +2,8 @@
 //! properties.
 //!
 //! A plan stores each group once. Members are numbered continuously across groups. Flows, sources
-//! and programs are numbered separately. Each begins at 0. Only this module computes these numbers,
-//! and the names of members.
+//! and programs are numbered separately, each from 0. Only this module computes these numbers, and
+//! the names of members.
 
 use super::{FlowPlan, ProgramPlan, TrafficPlan};
 

@@ -77,8 +77,8 @@ pub const ENTRY: Entry<Build> = Entry {
 
 fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     if options.bool("udp") {
-        // The default datagram length of iperf3 depends on the MTU of the route. Datagrams of 1400
-        // bytes fit every link.
+        // The default datagram length of iperf3 depends on the MTU of the route. Datagrams with
+        // 1400 bytes of payload fit every link.
         options.set_default("length", Value::Int(1400));
     }
     Ok(())

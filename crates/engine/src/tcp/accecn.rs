@@ -14,9 +14,9 @@
 //!
 //! Deviations:
 //! - The ACE field and the option of data packets are not modelled, except for the space that the
-//!   option takes ([`of_sender`]). In Linux, they report the ECN fields of ACKs, but in the
-//!   simulator ACKs are not ECN-capable. (If options seem to get lost, Linux uses this space for
-//!   payload again.)
+//!   option takes ([`of_sender`]). In data packets, the field and the option report the ECN fields
+//!   of ACKs, but the simulator's ACKs are not ECN-capable. (If options seem to get lost, Linux
+//!   uses this space for payload again.)
 //! - An ACK with three SACK blocks does not carry the option. (Linux sends an option without
 //!   counters or, if timestamps are off, a full option.)
 //! - The SYN-ACK does not carry the option. A CE mark on the SYN is counted when its echo in the

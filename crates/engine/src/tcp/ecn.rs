@@ -1,5 +1,5 @@
-//! ECN in the sender. This is the ECN field and the flags of packets, and the echo in ACKs (RFC
-//! 3168, RFC 9768; Linux `tcp_ecn.h`).
+//! ECN in the sender. This module sets the ECN field and the flags of packets, and reads the echo
+//! in ACKs (RFC 3168, RFC 9768; Linux `tcp_ecn.h`).
 
 use super::accecn::{self, Answer, Delivered, Sending};
 use crate::cc::EcnNeed;
@@ -17,14 +17,14 @@ pub(super) struct Echo {
 #[derive(Clone, Debug)]
 pub(super) struct EcnSender {
     on: bool,
-    /// Whether retransmissions and SYNs are also ECN-capable. This is the case with Accurate ECN,
-    /// and with congestion controls that require ECN.
+    /// Whether retransmissions and SYNs are also ECN-capable, as with Accurate ECN and with
+    /// congestion controls that require ECN.
     always: bool,
     ect: Ecn,
     asks_accurate: bool,
     /// Whether the congestion control needs more feedback than ECN of RFC 3168 gives.
     needs_accurate: bool,
-    /// The state of Accurate ECN. `None` if it is not negotiated.
+    /// The state of Accurate ECN. `None` if Accurate ECN is not negotiated.
     accurate: Option<Box<Sending>>,
     /// Whether the next new data segment carries CWR.
     queue_cwr: bool,
@@ -65,8 +65,8 @@ impl EcnSender {
         let pure = third.payload == 0;
         let valid = match accecn::ace(third.flags) {
             0 => false,
-            // The packet carries data, or its ACE field has no meaning. So it does not report an
-            // ECN field.
+            // The packet carries data, or its ACE field has no meaning. So the packet does not
+            // report an ECN field.
             1 | 5 | 7 => return 0,
             _ if !pure => return 0,
             2 => return 0,
@@ -145,9 +145,9 @@ impl EcnSender {
         }
     }
 
-    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. It was already
-    /// known that `counted` segments were marked. `delivered` describes the segments that the ACK
-    /// delivers.
+    /// With Accurate ECN, returns how many segments an ACK newly reports as marked. The sender has
+    /// already counted `counted` segments as marked. `delivered` describes the segments that the
+    /// ACK delivers.
     #[inline]
     pub fn marked(
         &mut self,

@@ -23,7 +23,7 @@ pub enum EcnEcho {
         /// The ECN codepoint with which the ACKs are sent.
         acks: Ecn,
         /// Whether the receiver acknowledges delayed packets first when CE starts or ends. DCTCP's
-        /// receiver does this with every kind of feedback (Linux `dctcp_cwnd_event`).
+        /// receiver sends this early ACK with every kind of feedback (Linux `dctcp_cwnd_event`).
         splits: bool,
     },
 }

@@ -71,8 +71,8 @@ impl Handshake {
     }
 
     /// Returns whether lost SYNs reduce the initial window to one segment. According to RFC 5681
-    /// section 3.1, one lost SYN is enough for this. Linux requires more than one
-    /// (`tcp_init_transfer`). If the SYN-ACK answers the first SYN, no SYN counts as lost.
+    /// section 3.1, one lost SYN is enough to reduce the window. Linux requires more than one lost
+    /// SYN (`tcp_init_transfer`). If the SYN-ACK answers the first SYN, no SYN counts as lost.
     pub fn lost_syns(&self, syn_ack: &Packet, timestamps: bool) -> bool {
         self.retransmits > 1 && !(timestamps && syn_ack.sent == self.first_sent)
     }

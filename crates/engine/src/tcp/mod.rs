@@ -34,17 +34,17 @@
 //!   such an ACK with a challenge ACK.)
 //! - A connection never gives up. (Linux gives up after 15 timeouts of data or 10 timeouts of a
 //!   SYN.) A connection uses ECN even if its SYN is lost. (Linux then connects without ECN.)
-//! - If the application limits sending, the window does not decay. (In Linux, it does:
+//! - If the application limits sending, the window does not decay. (In Linux, the window decays:
 //!   `tcp_cwnd_application_limited`.) The window of an idle sender decays. If a server closes late,
 //!   the values that its host stores decay, too.
 //! - Without timestamps, an ACK has space for four SACK blocks, but here it carries at most three.
 //! - If RACK or a timeout marks a tail loss probe as lost, tailback treats the probe as finished.
-//!   In this case, Linux keeps state of the probe that is out of date.
+//!   In this case, Linux keeps outdated state of the probe.
 //! - SACKs are compressed with Linux's defaults (`tcp_comp_sack_*`), which a scenario cannot
 //!   change. The delay of compressed SACKs is computed from the RTT of the handshake, without
 //!   slack.
 //! - Only ECN-Echo, and a loss that a probe has repaired, make the sender enter CWR. In Linux,
-//!   congestion inside the host also makes it enter CWR.
+//!   congestion inside the host also makes the sender enter CWR.
 
 pub mod accecn;
 mod ack;

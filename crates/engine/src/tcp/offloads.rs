@@ -5,10 +5,10 @@
 //!
 //! Known deviations from Linux:
 //! - The frames of a packet's segments have at most 65,535 bytes in total. With frames of 1514
-//!   bytes, a packet has at most 43 segments. Linux fits 45, because its limit applies only to the
-//!   payload.
+//!   bytes, a packet has at most 43 segments. In Linux, a packet has at most 45 segments, because
+//!   Linux limits only the payload.
 //! - The application has always written more data than the next packet needs, unless its data ends.
-//!   In Linux, the size of the send buffer limits what has been written.
+//!   In Linux, the size of the send buffer limits how much the application has written.
 //! - TCP small queues are not modelled, because a host's interface never has a queue.
 
 use super::port::Port;
@@ -22,8 +22,8 @@ use crate::units::Time;
 /// (`sk_dst_gso_max_size`).
 const MOST_PAYLOAD: u64 = 65_215;
 
-/// A sender may defer a packet to make it larger only if two conditions hold. It has sent a packet
-/// within this time, and the next ACK is due within this time.
+/// A sender may defer a packet to make it larger only if two conditions hold. The sender has sent a
+/// packet within this time, and the next ACK is due within this time.
 const PATIENCE: Time = Time::from_ms(1);
 
 /// Inverse of the share of the window that a sender sends without waiting for more (Linux
@@ -74,7 +74,8 @@ impl Sender {
         self
     }
 
-    /// Sends new data in packets of several segments. The rest is as in [`Sender::transmit`].
+    /// Sends new data in packets of several segments. In all other respects, this function is like
+    /// [`Sender::transmit`].
     #[cold]
     #[inline(never)]
     pub(super) fn transmit_joined(&mut self, alone: bool, port: &mut impl Port) -> bool {
@@ -102,7 +103,7 @@ impl Sender {
         sent
     }
 
-    /// Sends new data as a tail loss probe: what the window allows, and at least one segment.
+    /// Sends new data as a tail loss probe: as much as the window allows, but at least one segment.
     pub(super) fn probe_joined(&mut self, port: &mut impl Port) {
         let mut room = self.room(self.most_at_this_rate());
         room.congestion = room.congestion.max(1);
@@ -196,8 +197,8 @@ impl Sender {
         self.emit_joined(packet, segments, port);
     }
 
-    /// Retransmits lost segments in packets of several segments. The rest is as in
-    /// [`Sender::retransmit_lost`].
+    /// Retransmits lost segments in packets of several segments. In all other respects, this
+    /// function is like [`Sender::retransmit_lost`].
     #[cold]
     #[inline(never)]
     pub(super) fn retransmit_lost_joined(&mut self, port: &mut impl Port) {
@@ -282,8 +283,8 @@ mod tests {
         }
     }
 
-    /// Returns a connected sender with a window of `cwnd` segments and an RTT of 1 s. It has sent
-    /// this window at 1 s, in packets of at most 20 segments.
+    /// Returns a connected sender with a window of `cwnd` segments and an RTT of 1 s. The sender
+    /// has sent this window at 1 s, in packets of at most 20 segments.
     fn sender(cwnd: u32, bytes: Option<u64>) -> (Sender, Wire) {
         let plan = TcpPlan {
             initial_cwnd: cwnd,

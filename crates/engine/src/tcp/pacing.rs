@@ -24,8 +24,8 @@ pub(super) struct Pacer {
     own_rate: bool,
     /// Whether segments leave in bursts, as if TCP combined them into larger packets (GSO).
     joined: bool,
-    /// The pacing rates in early slow start and later, in percent of cwnd/srtt. Used if the stack
-    /// sets the rate.
+    /// The pacing rates in early slow start and later, in percent of cwnd/srtt. These percentages
+    /// are used if the stack sets the rate.
     ratios: [u32; 2],
     /// The same percentages, for the size of GSO packets. Linux computes this size from the pacing
     /// rate even if it does not pace.
@@ -60,7 +60,8 @@ impl Pacer {
         }
     }
 
-    /// Returns whether packets are paced. Otherwise, [`Pacer::update_rate`] does nothing.
+    /// Returns whether packets are paced. If packets are not paced, [`Pacer::update_rate`] does
+    /// nothing.
     #[inline]
     pub fn paces(&self) -> bool {
         self.on
@@ -258,7 +259,7 @@ mod tests {
     }
 
     /// Linux `tcp_tso_autosize` with `tcp_tso_rtt_log` 9: a burst has additional bytes if the RTT
-    /// is short. Their number is halved for every 512 us of RTT.
+    /// is short. The number of additional bytes is halved for every 512 us of RTT.
     #[test]
     fn segments_are_joined_by_rate_and_rtt() {
         for (rate, min_rtt, segments) in [

@@ -9,6 +9,6 @@ pub trait Port {
 }
 
 /// By how many bytes the header of a SYN or SYN-ACK is longer than the header of other packets. In
-/// addition to the timestamps that all packets have, it has the options MSS, SACK permitted and
-/// window scale.
+/// addition to timestamps, which all packets have, a SYN or SYN-ACK has the options MSS, SACK
+/// permitted and window scale.
 pub(super) const SYN_EXTRA: u16 = 8;

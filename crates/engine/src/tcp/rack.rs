@@ -25,7 +25,7 @@ pub(super) struct Rack {
     pub advanced: bool,
     pub reordering_seen: bool,
     /// The largest number of later segments that have overtaken a segment so far (Linux
-    /// `reordering`). It is 3 before the first reordering.
+    /// `reordering`). The value is 3 before the first reordering.
     pub reordering: u32,
     /// Length of the reordering window, in quarters of the minimum RTT.
     pub steps: u32,
@@ -67,8 +67,8 @@ impl Rack {
         }
     }
 
-    /// Records that all segments below `end` were delivered. They were sent only once and in order.
-    /// The last of them was sent at `sent`.
+    /// Records that all segments below `end` were delivered. These segments were sent only once and
+    /// in order. The last of these segments was sent at `sent`.
     #[inline]
     pub fn advance_plain(&mut self, end: u64, sent: Time, now: Time) {
         self.advanced = true;
@@ -173,8 +173,8 @@ impl Rack {
         wait
     }
 
-    /// After a timeout, marks segments as lost. These are the first segment and all segments that
-    /// were sent more than an RTT ago.
+    /// After a timeout, marks as lost the first segment and all segments that were sent more than
+    /// an RTT ago.
     pub fn mark_on_timeout(
         &self,
         conn: &Conn,
@@ -222,8 +222,8 @@ mod tests {
     }
 
     /// Linux `tcp_rack_reo_wnd`: if no reordering has been seen, the window is 0 in recovery or
-    /// after three SACKs. Otherwise it is a multiple of a quarter of the minimum RTT, and at most
-    /// srtt.
+    /// after three SACKs. In all other cases, the window is a multiple of a quarter of the minimum
+    /// RTT, and at most srtt.
     #[test]
     fn the_reordering_window() {
         let (mut board, mut conn) = board();
@@ -327,9 +327,9 @@ mod tests {
         assert_eq!(rack.reordering, 300, "Linux tcp_max_reordering");
     }
 
-    /// A segment is lost if two conditions hold. It was sent before the newest delivery, and longer
-    /// ago than the RTT plus the window. If a segment was not sent long enough ago, it is checked
-    /// again later.
+    /// A segment is lost if two conditions hold. The segment was sent before the newest delivery,
+    /// and longer ago than the RTT plus the window. If a segment was not sent long enough ago, it
+    /// is checked again later.
     #[test]
     fn losses_by_time() {
         let (mut board, mut conn) = board();

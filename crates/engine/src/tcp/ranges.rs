@@ -1,5 +1,5 @@
-//! Sorted disjoint ranges of segment numbers. They describe which segments a receiver has received
-//! out of order, or which of these it has reported to the sender.
+//! Sorted disjoint ranges of segment numbers. Such ranges describe which segments a receiver has
+//! received out of order, or which of these segments it has reported to the sender.
 
 /// Disjoint, non-adjacent half-open ranges in ascending order. There is one range for each hole, so
 /// a sorted vector is enough.
@@ -156,8 +156,9 @@ mod tests {
     }
 
     /// Checks that every operation gives the right result for every set of numbers below
-    /// [`WINDOW`]. A set has only one representation as ranges, so this also holds after several
-    /// operations. The operations only compare numbers, so the test holds for any base.
+    /// [`WINDOW`]. A set has only one representation as ranges, so a sequence of several operations
+    /// also gives the right result. The operations only compare numbers, so the test holds for any
+    /// base.
     #[test]
     fn every_operation_in_every_state() {
         let below = |n: u64| (1_u32 << n) - 1;

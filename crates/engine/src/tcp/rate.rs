@@ -1,10 +1,11 @@
 //! Delivery rate estimation (draft-cheng-iccrg-delivery-rate-estimation), as in Linux 7.3
 //! (`tcp_rate_skb_sent`, `tcp_rate_skb_delivered`, `tcp_rate_gen`). As in the v3 branch of
-//! github.com/google/bbr, it also records, for each sent segment, how many segments were in flight
-//! at that time, and how many had been lost.
+//! github.com/google/bbr, this module also records, for each sent segment, how many segments were
+//! in flight at that time, and how many had been lost.
 //!
-//! This data is stored separately from the scoreboard. It exists only if the congestion control
-//! needs it ([`crate::cc::Needs`]). Otherwise, the sender only tests whether this data exists.
+//! This data is stored separately from the scoreboard. The data exists only if the congestion
+//! control needs rate samples ([`crate::cc::Needs`]). For other congestion controls, the sender
+//! only tests whether the data exists.
 //!
 //! Deviations: Linux treats the ACK of a single small segment as probably delayed
 //! (`FLAG_ACK_MAYBE_DELAYED`). tailback does not. Receivers do not renege on SACKs. As in Linux, a
@@ -14,7 +15,7 @@
 use crate::cc::{Conn, LostSegment, RateSample, View};
 use crate::units::Time;
 
-/// What is stored when a segment is sent: values of the connection at this time.
+/// Values of the connection that are stored when a segment is sent.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     delivered: u64,
@@ -47,7 +48,7 @@ struct Newest {
     send_us: u64,
 }
 
-/// The data for rate samples of one connection. It has an entry for each segment in flight.
+/// The data for rate samples of one connection. The data has an entry for each segment in flight.
 #[derive(Clone, Debug)]
 pub struct Rates {
     /// The stored values of each segment, by sequence number as in the scoreboard's ring.
@@ -120,10 +121,10 @@ impl Rates {
         self.mask = mask;
     }
 
-    /// Records that a segment was acknowledged or SACKed. Its last transmission was at `at`. The
-    /// ACK's sample is computed from the delivered segment that was sent last.
-    // The functions that senders call are not inlined. So a sender without rate samples spends only
-    // one test on them.
+    /// Records that a segment was acknowledged or SACKed. The segment's last transmission was at
+    /// `at`. The ACK's sample is computed from the delivered segment that was sent last.
+    // The functions that senders call are not inlined. So a sender without rate samples executes
+    // only one test for them.
     #[inline(never)]
     pub fn delivered(&mut self, seq: u64, at: Time) {
         let slot = &mut self.ring[(seq & self.mask) as usize];

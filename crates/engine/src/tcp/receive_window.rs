@@ -4,21 +4,21 @@
 use crate::plan::{Growth, ReceiveBuffer, TcpPlan};
 use crate::units::Time;
 
-/// `skb->truesize` of a segment minus its payload, in bytes. It is `SKB_TRUESIZE` of the head that
-/// Linux 7.3 allocates for a segment (`SKB_SMALL_HEAD_SIZE`). A segment from a network card needs
-/// more or less, depending on the driver.
+/// `skb->truesize` of a segment minus its payload, in bytes. This difference is `SKB_TRUESIZE` of
+/// the head that Linux 7.3 allocates for a segment (`SKB_SMALL_HEAD_SIZE`). A segment from a
+/// network card needs more or less memory, depending on the driver.
 const OVERHEAD: u64 = 832;
 
 /// Returns how many segments let the window grow at the start of the connection. At first, the
 /// window is half of the receive buffer minus a segment. The first segment shows which share of the
 /// buffer is payload, in 256ths (`tcp_measure_rcv_mss`). Then each arriving segment increases the
-/// window by two segments. The limit is this share of the buffer, minus the segment that has just
-/// arrived (`tcp_init_buffer_space`, `tcp_grow_window`). Small segments have a share of less than a
-/// half, so the window does not grow.
+/// window by two segments. The window is limited to this share of the buffer, minus the segment
+/// that has just arrived (`tcp_init_buffer_space`, `tcp_grow_window`). If segments are small, the
+/// share is less than a half, so the window does not grow.
 ///
 /// `window` is half of the buffer, in bytes. Not modelled: if the application reads late, the last
-/// steps are delayed. If each segment carries the AccECN option, the share is that of segments
-/// without it.
+/// steps are delayed. If each segment carries the AccECN option, the share is still computed for
+/// segments without this option.
 pub fn growing_segments(window: u64, mss: u64) -> u64 {
     let mss = mss.max(1);
     let share = 256 * mss / (mss + OVERHEAD);
@@ -39,9 +39,10 @@ fn growing(plan: &TcpPlan) -> u64 {
 }
 
 /// A receive buffer with automatic tuning (Linux `tcp_rcv_space_adjust` with the defaults of
-/// `tcp_rmem` and `tcp_adv_win_scale` of 2019). The window is half of the buffer. It can grow to
-/// twice the number of bytes that the application reads in a round-trip time. While this number
-/// increases, the window can grow even further. The round-trip time is the RTT of the handshake.
+/// `tcp_rmem` and `tcp_adv_win_scale` of 2019). The window is half of the buffer. The window can
+/// grow to twice the number of bytes that the application reads in a round-trip time. While this
+/// number increases, the window can grow even further. The round-trip time is the RTT of the
+/// handshake.
 #[derive(Clone, Copy, Debug)]
 struct Tuned {
     mss: u64,
@@ -56,8 +57,8 @@ struct Tuned {
     since: Time,
 }
 
-/// The smallest and the largest window, in bytes. They are half of the default and half of the
-/// maximum in `tcp_rmem`.
+/// The smallest and the largest window, in bytes. These two values are half of the default and half
+/// of the maximum in `tcp_rmem`.
 const TUNED_WINDOW: (u64, u64) = (64 << 10, 3 << 20);
 
 impl Tuned {

@@ -48,8 +48,8 @@ impl<P: Port> Port for Asking<'_, P> {
     }
 }
 
-/// The port of a receiver that takes packets of several segments. It is a type of its own, so that
-/// the compiler still inlines the code for single segments.
+/// The port of a receiver that takes packets of several segments. This port is a type of its own,
+/// so that the compiler still inlines the code for single segments.
 struct Apart<'p, P: Port>(&'p mut P);
 
 impl<P: Port> Port for Apart<'_, P> {
@@ -59,8 +59,8 @@ impl<P: Port> Port for Apart<'_, P> {
 }
 
 /// The port of a dishonest receiver. If the receiver divides ACKs, the port replaces the ACK of a
-/// segment by one ACK for each part of the segment. Honest receivers do not use this port, so they
-/// spend no time on it.
+/// segment by one ACK for each part of the segment. Honest receivers do not use this port, so it
+/// costs them no time.
 struct Dividing<'p, P: Port> {
     port: &'p mut P,
     divides: bool,
@@ -247,8 +247,8 @@ impl Receiver {
         self.rtt
     }
 
-    /// Returns whether the receiver uses the counters of Accurate ECN. They use the header bit that
-    /// SCE uses for its echo.
+    /// Returns whether the receiver uses the counters of Accurate ECN. These counters use the
+    /// header bit that SCE uses for its echo.
     pub fn is_accurate(&self) -> bool {
         self.accurate.is_some()
     }
@@ -302,8 +302,8 @@ impl Receiver {
         self.send_ack(self.rcv_nxt, &mut Asking { port, payload });
     }
 
-    /// Returns whether a packet is the SYN of [`Receiver::connect`]. The server's SYN differs from
-    /// it, because the server's SYN acknowledges no segment.
+    /// Returns whether a packet is the SYN of [`Receiver::connect`]. In contrast to such a SYN, the
+    /// server's SYN acknowledges no segment.
     pub fn is_connect(packet: &Packet) -> bool {
         packet.has(flags::SYN) && packet.has(flags::ACK) && packet.seq == CONNECTS
     }
@@ -365,14 +365,14 @@ impl Receiver {
     }
 
     /// Records that the handshake is over and has taken the time `rtt`. Hosts that perform the
-    /// handshake themselves call this.
+    /// handshake themselves call this function.
     pub fn establish(&mut self, rtt: Time) {
         self.syn_ack_sent = None;
         self.rtt = rtt;
     }
 
     /// For Accurate ECN, records the ECN field of a packet without data. Hosts that also send data
-    /// call this.
+    /// call this function.
     pub fn note_ecn_field(&mut self, ecn: Ecn) {
         if let Some(accurate) = &mut self.accurate {
             self.ack_now |= accurate.on_data(ecn, 0);
@@ -380,7 +380,7 @@ impl Receiver {
     }
 
     /// Sets whether the other end understands the AccECN option. Hosts that perform the handshake
-    /// themselves call this.
+    /// themselves call this function.
     pub fn hears_option(&mut self, heard: bool) {
         if let Some(accurate) = &mut self.accurate {
             accurate.heard = heard;
@@ -388,7 +388,7 @@ impl Receiver {
     }
 
     /// Adds the counters of Accurate ECN to a packet that this end sends at `now`. Hosts that also
-    /// send data call this.
+    /// send data call this function.
     pub fn accompany(&mut self, packet: &mut Packet, now: Time) {
         if let Some(accurate) = &mut self.accurate {
             accurate.on_ack(packet, 0, now, self.rtt);
@@ -416,8 +416,9 @@ impl Receiver {
         }
     }
 
-    /// If a SYN requests Accurate ECN, returns the ECN flags of the SYN-ACK. The SYN-ACK of other
-    /// SYNs carries no ECN flags here. Both ends already know from the plan whether ECN is used.
+    /// If a SYN requests Accurate ECN, returns the ECN flags of the SYN-ACK. For other SYNs, the
+    /// simulator's SYN-ACK carries no ECN flags, because both ends already know from the plan
+    /// whether ECN is used.
     fn negotiate(&mut self, syn: &Packet) -> u16 {
         if !accecn::requests(syn.flags) {
             return 0;
@@ -436,7 +437,8 @@ impl Receiver {
     fn on_data<const JOINED: bool>(&mut self, packet: &Packet, now: Time, port: &mut impl Port) {
         let seq = packet.seq;
         let segments = if JOINED { packet.segments() } else { 1 };
-        // A closure, so that the end does not occupy a register in between.
+        // This value is computed by a closure, so that it does not occupy a register between its
+        // uses.
         let end = || seq + u64::from(segments);
         if let Some(sent) = self.syn_ack_sent {
             self.syn_ack_sent = None;
@@ -460,11 +462,12 @@ impl Receiver {
         }
         self.note_timestamp(seq, packet.sent);
         if JOINED && seq < self.rcv_nxt && self.rcv_nxt < end() {
-            // The packet begins with duplicates. Report these, and take the rest.
+            // The packet begins with duplicates. Report the duplicates, and process the rest of the
+            // packet.
             self.sack.dsack = Some(seq);
             self.sack.more_duplicates = (self.rcv_nxt - seq) as u32 - 1;
         } else if seq < self.rcv_nxt {
-            // The segment is a duplicate. Report this, and send the next ACKs at once.
+            // The segment is a duplicate. Report the duplicate, and send the next ACKs at once.
             if let Some(accurate) = &mut self.accurate {
                 accurate.on_duplicate(seq);
             }
@@ -498,8 +501,8 @@ impl Receiver {
             if self.echo != EcnEcho::None {
                 self.note_ecn(packet.ecn, port);
             }
-            // RFC 2883 section 4: the first block reports the duplicate, and the second is the
-            // block that contains it.
+            // RFC 2883 section 4: the first block reports the duplicate, and the second block
+            // contains this duplicate.
             match self.out_of_order.containing(seq) {
                 Some((_, known)) => {
                     self.sack.dsack = Some(seq);
@@ -569,9 +572,9 @@ impl Receiver {
     }
 
     /// Reports as duplicates the first of the segments `start..end` that had arrived out of order,
-    /// and those that follow it without a hole. A packet of several segments has repeated them
-    /// (Linux `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if the packet
-    /// begins with other duplicates, only these are reported.
+    /// and the segments that follow it without a hole. A packet of several segments has repeated
+    /// these segments (Linux `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if
+    /// the packet begins with other duplicates, only these are reported.
     fn report_covered(&mut self, start: u64, end: u64) {
         if self.sack.dsack.is_none()
             && let Some((first, known)) = self.out_of_order.first_from(start)
@@ -583,7 +586,7 @@ impl Receiver {
     }
 
     /// Forgets the segments below `rcv_nxt` that had arrived out of order. A packet of several
-    /// segments may have repeated them.
+    /// segments may have repeated these segments.
     #[inline(always)]
     fn drop_covered(&mut self) {
         if self.out_of_order.is_empty() {

@@ -16,7 +16,7 @@ pub const INITIAL_RTO: Time = Time::from_secs(1);
 /// Estimates the RTT, and computes the retransmission timeout from it.
 #[derive(Clone, Debug)]
 pub struct Rtt {
-    /// Smoothed RTT, in units of 1/8 us. It is 0 before the first sample.
+    /// Smoothed RTT, in units of 1/8 us. This value is 0 before the first sample.
     pub(super) srtt_us: u32,
     /// Mean deviation, in units of 1/4 us.
     mdev_us: u32,
@@ -30,8 +30,8 @@ pub struct Rtt {
     rto: Time,
     /// How many times the timeout has doubled since the last sample.
     backoff: u32,
-    /// The smoothed RTT that earlier connections have stored, in units of 1/8 us. It is used when
-    /// the connection is established. 0 means that no RTT is stored.
+    /// The smoothed RTT that earlier connections have stored, in units of 1/8 us. This value is
+    /// used when the connection is established. 0 means that no RTT is stored.
     pub(super) remembered_us: u32,
 }
 
@@ -172,22 +172,22 @@ mod tests {
             rtt.sample(Time::from_ms(20), i * 10, i * 10 + 10);
         }
         assert_eq!(rtt.srtt(), Time::from_ms(20));
-        // The estimated deviation is not exactly 0, so the timeout is slightly above 220 ms. This
-        // is rounded up to 221 ms.
+        // The estimated deviation is not exactly 0, so the timeout is slightly above 220 ms. The
+        // timeout is rounded up to 221 ms.
         assert_eq!(rtt.timeout(), Time::from_ms(221));
     }
 
     /// The expected values of `tcp_rtt_estimator` were computed by hand. A sample below srtt can
-    /// increase the deviation. It then has an eighth of the usual weight. At the end of a round,
-    /// `rttvar_us` may exceed the round's largest deviation. If so, a quarter of the difference is
-    /// subtracted from `rttvar_us`.
+    /// increase the deviation. Such a sample has an eighth of the usual weight. At the end of a
+    /// round, `rttvar_us` may exceed the round's largest deviation. If so, a quarter of the
+    /// difference is subtracted from `rttvar_us`.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));
         for (sample_ms, una, nxt, srtt_x8_us, timeout_ms) in [
             (80, 0, 10, 640_000, 240),
-            // The sample is 40 ms below srtt. This equals the deviation, so the deviation does not
-            // change.
+            // The sample is 40 ms below srtt. This difference equals the deviation, so the
+            // deviation does not change.
             (40, 1, 11, 600_000, 235),
             // The sample is 55 ms below srtt, so the deviation grows by (55 - 40) / 8 ms. This
             // sample ends the round.
@@ -219,8 +219,8 @@ mod tests {
         assert_eq!(rtt.timeout(), Time::from_ms(201));
     }
 
-    /// Linux `tcp_init_metrics`: the timeout is the stored RTT plus the larger of two values. These
-    /// are twice this RTT, and the minimum timeout.
+    /// Linux `tcp_init_metrics`: the timeout is the stored RTT plus the larger of two values: twice
+    /// this RTT, and the minimum timeout.
     #[test]
     fn the_timeout_of_a_remembered_rtt() {
         for (rtt_ms, timeout_ms) in [(30, 230), (100, 300), (150, 450), (60_000, 120_000)] {

@@ -32,7 +32,7 @@ impl SackBlocks {
     }
 
     /// Returns the index of the newest block that overlaps or adjoins `start..end` (Linux
-    /// `tcp_sack_extend`). If no block overlaps or adjoins it, returns the number of blocks.
+    /// `tcp_sack_extend`). If no block overlaps or adjoins the range, returns the number of blocks.
     fn touched_by(&self, start: u64, end: u64) -> usize {
         let recent = &self.recent[..self.recent_len];
         let touched = recent.iter().position(|b| start <= b.1 && b.0 <= end);
@@ -51,7 +51,7 @@ impl SackBlocks {
         } else {
             self.recent_len = (at + 1).min(self.recent.len());
         }
-        // A loop, because a call would cost more than moving at most three blocks.
+        // Use a loop to move at most three blocks, because a function call would take longer.
         for place in (0..at.min(self.recent_len - 1)).rev() {
             self.recent[place + 1] = self.recent[place];
         }

@@ -5,9 +5,9 @@
 //! By default, the receiver behaves as in the kernel tree github.com/chromi/sce (`tcp_input.c`).
 //! When marks begin or end while an ACK is being delayed, the receiver first sends an ACK for the
 //! earlier packets only. So every ACK covers either only marked or only unmarked packets. Then the
-//! receiver immediately acknowledges the first packet after the change. Some versions of that tree
-//! delay this second ACK (`SplitDelayed`). In these versions, the first ACK does not change the
-//! delayed-ACK timer. But the receiver then counts the first packet after the change as
+//! receiver immediately acknowledges the first packet after the change. Some versions of the kernel
+//! tree delay this second ACK (`SplitDelayed`). In these versions, the first ACK does not change
+//! the delayed-ACK timer. But the receiver then counts the first packet after the change as
 //! acknowledged, too. So this packet and the next may wait for a third packet, or for the timer.
 //!
 //! `Dither` implements the alternative in draft-grimes-tcpm-tcpsce. ACKs are sent at the same times
@@ -62,8 +62,8 @@ pub(super) struct Sce {
 }
 
 impl Sce {
-    /// Returns whether the earlier packets must be acknowledged first. This is the case if marks
-    /// begin or end with this packet while an ACK is delayed.
+    /// Returns whether the earlier packets must be acknowledged first, because marks begin or end
+    /// with this packet while an ACK is delayed.
     pub fn splits(&self, marked: bool, delayed: bool) -> bool {
         let splits = matches!(self.echo, SceEcho::Split | SceEcho::SplitDelayed);
         splits && self.marked != marked && delayed

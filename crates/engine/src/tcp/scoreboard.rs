@@ -2,9 +2,9 @@
 //!
 //! The scoreboard is a ring of small segments. The slot of a segment is computed from its sequence
 //! number. RACK needs the segments in the order of their last transmission. A linked list through
-//! the ring has this order (RFC 8985 section 6.2; Linux `tsorted_sent_queue`). The cost of an
-//! operation is proportional to the number of segments that it newly acknowledges, SACKs or marks
-//! as lost.
+//! the ring keeps the segments in this order (RFC 8985 section 6.2; Linux `tsorted_sent_queue`).
+//! The cost of an operation is proportional to the number of segments that it newly acknowledges,
+//! SACKs or marks as lost.
 //!
 //! Most of the time, no segment in flight is SACKed, lost or retransmitted. In this case, the
 //! segments were sent in the order of their sequence numbers, so the list is not needed. The list
@@ -194,7 +194,7 @@ impl Scoreboard {
         !self.linked
     }
 
-    /// Builds the linked list. Called when a segment in flight is first SACKed, marked as lost or
+    /// Builds the linked list, when a segment in flight is first SACKed, marked as lost or
     /// retransmitted.
     #[inline]
     fn trouble(&mut self) {
@@ -361,8 +361,8 @@ impl Scoreboard {
         self.sacked = sacked;
     }
 
-    /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If a retransmission of it was in
-    /// flight, the retransmission also counts as lost.
+    /// Marks a segment as lost (Linux `tcp_mark_skb_lost`). If a retransmission of the segment was
+    /// in flight, the retransmission also counts as lost.
     pub fn mark_lost(&mut self, seq: u64) {
         let segment = *self.get(seq);
         if segment.flags & state::SACKED != 0 {

@@ -4,8 +4,8 @@
 pub(super) struct SendQueue {
     /// Payload in the queue, in bytes. `None` means no limit.
     bytes: Option<u64>,
-    /// Whether the application may write more data. If so, the connection stays open when the queue
-    /// is empty.
+    /// Whether the application may write more data. As long as it may write more, the connection
+    /// stays open when the queue is empty.
     open: bool,
     /// Length of a chunk, in bytes. A segment never has data of two chunks. 0 means that there are
     /// no chunks.

@@ -41,7 +41,8 @@ pub struct Sender {
     pub(super) queue: SendQueue,
     /// Counters since the warm-up.
     pub stats: SenderStats,
-    /// What limited the sender and for how long. Also the reason for each reduction of its window.
+    /// What limited the sender and for how long, and the reason for each reduction of the sender's
+    /// window.
     // The account is boxed, so that all other data can be freed while the results are collected.
     pub account: Box<Account>,
     /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).
@@ -51,15 +52,15 @@ pub struct Sender {
     pub ecn_fallback: bool,
     /// The value of `nxt` when [`Sender::note_window_use`] last recorded the use of the window.
     usage_noted: u64,
-    /// The value of ssthresh when the first slow start began. It is 0 once the record of the first
-    /// slow start is complete.
+    /// The value of ssthresh when the first slow start began. The value is 0 once the record of the
+    /// first slow start is complete.
     pub(super) first_ssthresh: u32,
     /// The value of `nxt` when the first slow start ended.
     pub(super) overshoot_end: u64,
     /// Receive window, in segments.
     pub(super) rwnd: u64,
     /// While fewer segments than this are in flight, [`Sender::transmit`] sends packets of one
-    /// segment. This is the receive window, or 0 if the sender combines segments into larger
+    /// segment. The limit is the receive window, or 0 if the sender combines segments into larger
     /// packets (TSO). One comparison thus checks the receive window and TSO.
     pub(super) single_below: u64,
     pub(super) flow: u32,
@@ -80,8 +81,8 @@ pub(super) struct Stack {
     pub timestamps: bool,
 }
 
-/// State of a sender that `ss -ti` shows. The congestion control does not use it. All counts are in
-/// segments. The names are taken from Linux's `tcp_info`.
+/// State of a sender that `ss -ti` shows. The congestion control does not use this state. All
+/// counts are in segments. The names are taken from Linux's `tcp_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpInfo {
     /// Segments that were sent and have not been cumulatively acknowledged.
@@ -389,8 +390,8 @@ impl Sender {
     }
 
     /// Adds the RTTs that an ACK measures. `first` is the RTT of the oldest segment that the ACK
-    /// newly acknowledges. It updates srtt. `newest` is the RTT of the newest of these segments. It
-    /// can lower the minimum RTT.
+    /// newly acknowledges. `first` updates srtt. `newest` is the RTT of the newest of these
+    /// segments, and can lower the minimum RTT.
     pub(super) fn take_rtt_sample(&mut self, first: Time, newest: Time) {
         self.conn.min_rtt = self.conn.min_rtt.min(newest);
         let Flight { una, nxt, .. } = self.board.flight;

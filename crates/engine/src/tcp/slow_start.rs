@@ -8,8 +8,8 @@ use super::sender::Sender;
 use crate::cc::{Control, INFINITE_SSTHRESH};
 
 impl Sender {
-    /// Records the end of slow start. Called after each ACK, because a congestion control can end
-    /// slow start without a reduction.
+    /// Records the end of slow start. Call this function after each ACK, because a congestion
+    /// control can end slow start without a reduction.
     #[inline]
     pub(super) fn note_slow_start(&mut self) {
         if self.first_ssthresh != 0 && !self.window.in_slow_start() {
@@ -74,8 +74,8 @@ impl Sender {
         }
     }
 
-    /// Completes the record with the number of lost segments. Called after a recovery, or when all
-    /// segments that were in flight at the end of slow start have been acknowledged.
+    /// Completes the record with the number of lost segments, after a recovery or when all segments
+    /// that were in flight at the end of slow start have been acknowledged.
     pub(super) fn settle_slow_start(&mut self) {
         if let Some(end) = &mut self.account.slow_start
             && !end.settled
@@ -85,8 +85,8 @@ impl Sender {
         }
     }
 
-    /// Called after a reduction has been undone. If ssthresh is infinite again, slow start
-    /// continues. In this case, removes the record of its end.
+    /// Responds to the undoing of a reduction. If ssthresh is infinite again, slow start continues,
+    /// so this function removes the record of the end of slow start.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

@@ -1,5 +1,5 @@
-//! Congestion states. They decide how a sender responds to ACKs that report losses, and how
-//! reductions begin, end and are undone (Linux `tcp_fastretrans_alert`).
+//! Congestion states. The congestion state decides how a sender responds to ACKs that report
+//! losses, and how reductions begin, end and are undone (Linux `tcp_fastretrans_alert`).
 
 use tailback_record::account::Reason;
 

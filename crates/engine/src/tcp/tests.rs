@@ -198,7 +198,7 @@ fn duplicates_widen_the_window_where_reordering_was_seen() {
     }
 }
 
-/// If a D-SACK covers several segments, each of them that was retransmitted proves one
+/// If a D-SACK covers several segments, each covered segment that was retransmitted proves one
 /// retransmission spurious (Linux `tcp_sacktag_one`). If these segments are no longer outstanding,
 /// the sender counts every one of them (`tcp_check_dsack`).
 #[test]
@@ -286,7 +286,7 @@ fn pacing_begins_after_the_first_window() {
 }
 
 /// Linux `tcp_tso_autosize`: TCP sends several segments as one burst. The pacing gap after a burst
-/// is the time that all segments of the burst take.
+/// is the time that all segments of the burst take at the pacing rate.
 #[test]
 fn joined_segments_are_paced_together() {
     let gaps_at = |percent: u32, rtt: Time| {
@@ -324,8 +324,8 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert_eq!(s.info().reordering, 3);
     s.on_ack(&ack(0, &[(5, 6)], ms(100)), ms(200), &mut wire);
     s.on_ack(&ack(0, &[(3, 4), (5, 6)], ms(100)), ms(201), &mut wire);
-    // Segment 5 arrived before segment 3. The degree is then three, which is also the initial
-    // value.
+    // Segment 5 arrived before segment 3. The degree of reordering is then three, which is also its
+    // initial value.
     assert_eq!((s.info().reordering, s.window.cwnd), (3, 10));
     s.on_ack(
         &ack(0, &[(1, 2), (3, 4), (5, 6)], ms(100)),
@@ -335,8 +335,8 @@ fn the_degree_of_reordering_is_the_largest_distance() {
     assert!(s.recovery.rack.reordering_seen);
     assert_eq!((s.info().reordering, s.window.cwnd), (5, 11));
     assert_eq!(s.conn.ca_state, CaState::Disorder);
-    // All missing segments have arrived. The ACK has no SACK blocks. In this case, Linux measures
-    // the degree up to the acknowledged segment.
+    // All missing segments have arrived. The ACK has no SACK blocks. For such an ACK, Linux
+    // measures the degree of reordering up to the acknowledged segment.
     s.on_ack(&ack(7, &[], ms(100)), ms(203), &mut wire);
     assert_eq!((s.info().reordering, s.conn.ca_state), (7, CaState::Open));
 }
@@ -387,8 +387,8 @@ fn a_sender_can_be_written_to() {
 }
 
 /// Linux `tcp_rate_check_app_limited`: if the application pauses, rate samples are marked as
-/// application-limited. This ends when the data that was in flight at the pause has been delivered.
-/// Linux `tcp_slow_start_after_idle_check`: BBR keeps its window after an idle time.
+/// application-limited. The marking ends when the data that was in flight at the pause has been
+/// delivered. Linux `tcp_slow_start_after_idle_check`: BBR keeps its window after an idle time.
 #[test]
 fn an_application_that_has_nothing_to_send_is_noticed() {
     let mut wire = Wire::default();
@@ -441,7 +441,7 @@ fn pacing_by_payload_makes_up_for_delay() {
 
 /// If a congestion control has a model of the path, the stack informs it of each segment that a
 /// timeout or RACK finds lost. The congestion control sets the window itself, so the stack does not
-/// reduce it.
+/// reduce the window.
 #[test]
 fn a_model_of_the_path_keeps_its_window() {
     let mut wire = Wire::default();
@@ -544,8 +544,8 @@ fn a_sack_of_an_original_undoes_a_timeout() {
     }
 }
 
-/// A congestion control that sets a fixed window at each ACK. It counts how often `pkts_acked` is
-/// called.
+/// A congestion control that sets a fixed window at each ACK. This congestion control counts how
+/// often `pkts_acked` is called.
 struct Fixed {
     cwnd: u32,
     acked: Arc<AtomicU32>,

@@ -32,7 +32,7 @@ impl Sender {
     }
 
     /// Sends a tail loss probe (Linux `tcp_send_loss_probe`). The probe is new data if the sender
-    /// has any that it may send. Otherwise the probe is the last segment.
+    /// has new data that it may send. Otherwise the probe is the last segment.
     fn send_probe(&mut self, port: &mut impl Port) {
         self.timer.kind = Kind::Probe;
         if self.recovery.probe.high_seq.is_none() && self.board.flight.packets_out() > 0 {

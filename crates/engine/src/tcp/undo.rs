@@ -1,5 +1,5 @@
-//! Determines whether a reduction was spurious. Stores the state that is needed to undo it (Linux
-//! `tcp_init_undo`, `tcp_may_undo`).
+//! Determines whether a reduction was spurious. Stores the state that is needed to undo a reduction
+//! (Linux `tcp_init_undo`, `tcp_may_undo`).
 
 use super::timestamps;
 use crate::units::Time;

@@ -1,9 +1,9 @@
-//! An application that limits the rate of its flow. It determines when data is written, and how
-//! much.
+//! An application that limits the rate of its flow. The application determines when data is
+//! written, and how much.
 //!
-//! Like a source, it is a state machine without side effects. The guest of the kernel engine uses
-//! it, too. It never blocks. If TCP cannot send data yet, the data waits in the socket and is sent
-//! later.
+//! Like a traffic source, an application is a state machine without side effects. The guest of the
+//! kernel engine uses the same code. It never blocks. If TCP cannot send data yet, the data waits
+//! in the socket and is sent later.
 //!
 //! Data that would be due in a pause is never written. An application that writes at a rate starts
 //! counting again at the end of the pause. Chunks keep their planned times.
@@ -15,15 +15,15 @@ use crate::units::{Rate, Time};
 pub enum Act {
     /// Pass this many bytes to TCP now.
     Write(u64),
-    /// Send nothing until [`Act::Resume`]. This includes data that was written before. Only
-    /// applications with [`Writes::Greedy`] do this.
+    /// Send nothing until [`Act::Resume`]. Data that was written before must wait, too. Only
+    /// applications with [`Writes::Greedy`] return this act.
     Hold,
     /// Send data again after [`Act::Hold`].
     Resume,
     /// Write no more data. TCP still sends data that was written before.
     Close,
-    /// Call [`Application::next`] again at this time. If the receiver requests a chunk earlier,
-    /// call it then.
+    /// Call [`Application::next`] again at this time. If the receiver requests a chunk before this
+    /// time, call the function at the request.
     Wait(Time),
 }
 
@@ -82,7 +82,7 @@ pub struct Application {
     pauses: std::vec::IntoIter<[Time; 2]>,
     paused: bool,
     /// Time from which the writes are scheduled: the start or, with [`Writes::Rate`], the end of
-    /// the last pause. `None` means that the next call sets it.
+    /// the last pause. `None` means that the next call sets this time.
     begin: Option<Time>,
     /// How many bytes (with [`Writes::Rate`]) or chunks have been written since `begin`.
     written: u64,

@@ -8,7 +8,8 @@ use crate::packet::Ecn;
 use crate::registry::{Kind, Opt, Options, Value};
 use crate::units::{Rate, Time};
 
-/// The option `rate`, in frame bytes. For traffic with pauses, it is the rate between pauses.
+/// The option `rate`, in frame bytes. For traffic with pauses, the option is the rate between
+/// pauses.
 pub const RATE: Opt = Opt {
     name: "rate",
     doc: "Rate of whole Ethernet frames, headers included.",
@@ -43,7 +44,7 @@ pub const PACKET_SIZE: Opt = Opt {
 pub struct Datagrams {
     /// The rate while the source sends, in frame bytes.
     pub rate: Rate,
-    /// Frame length, in bytes. For media, this is the length of the longest frame.
+    /// Frame length, in bytes. For media, `len` is the length of the longest frame.
     pub len: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -51,15 +52,15 @@ pub struct Datagrams {
     pub role: Role,
 }
 
-/// What the receiving end of a source does with datagrams. In every case, it counts them and
-/// measures their delay.
+/// What the receiving end of a source does with datagrams. In every role, the receiving end counts
+/// the datagrams and measures their delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It does nothing else.
+    /// The receiving end does nothing else.
     Sink,
-    /// It sends each datagram back to the source.
+    /// The receiving end sends each datagram back to the source.
     Echo,
-    /// It assembles media frames, and may send reports to the source.
+    /// The receiving end assembles media frames, and may send reports to the source.
     Frames {
         /// The rules that decide which frames arrive too late and which are playable.
         rules: FrameRules,

@@ -1,5 +1,5 @@
-//! Traffic sources. They are state machines without side effects, and the guest of the kernel
-//! engine uses them, too.
+//! Traffic sources. Sources are state machines without side effects, and the guest of the kernel
+//! engine uses the same code.
 //!
 //! A source returns its next step, and the time of this step. A step is, for example, to send a
 //! datagram, or to open a TCP connection that delivers a number of bytes. The engines carry out
@@ -37,14 +37,14 @@ pub enum Step {
         /// ECN field.
         ecn: Ecn,
     },
-    /// Send a media frame now. It is split into as many datagrams as it needs.
+    /// Send a media frame now. The frame is split into as many datagrams as it needs.
     Frame {
         /// Media bytes of the frame, without headers.
         bytes: u32,
         /// ECN field.
         ecn: Ecn,
     },
-    /// Open a TCP connection now. It delivers this many bytes and is then closed.
+    /// Open a TCP connection now. The connection delivers this many bytes and is then closed.
     Open {
         /// Payload, bytes.
         bytes: u64,
@@ -82,7 +82,7 @@ pub enum Step {
 /// A source of traffic.
 pub trait Source: Send {
     /// Returns what the engine must do at `now`. The engine calls this function again after each
-    /// step. After [`Step::Wait`], it calls it at the given time.
+    /// step. After [`Step::Wait`], the engine calls this function at the given time.
     fn next(&mut self, now: Time) -> Step;
 
     /// Records that all bytes of one of the source's connections or requests have arrived. If a
@@ -139,8 +139,8 @@ pub struct Build {
 /// Whether a source sends datagrams or opens TCP connections.
 #[derive(Clone, Copy)]
 pub enum Transport {
-    /// Datagrams. The source sends datagrams. The function returns their properties, such as the
-    /// rate.
+    /// Datagrams. The source sends datagrams. The function returns the properties of the datagrams,
+    /// such as the rate.
     Datagrams(fn(&Options) -> Datagrams),
     /// TCP connections. The source opens connections. Each such kind has the options [`ECN`] and
     /// [`LIMIT`].

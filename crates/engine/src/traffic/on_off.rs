@@ -101,7 +101,8 @@ struct OnOff {
     on: Period,
     off: Period,
     stream: Stream,
-    /// The current on period or, during an off period, the next one. `None` before the first one.
+    /// The current on period or, during an off period, the next one. `None` before the first on
+    /// period.
     now: Option<Sending>,
 }
 
@@ -207,7 +208,7 @@ mod tests {
         let periods = pauses.count() as f64 + 1.0;
         let mean = sent.len() as f64 / periods;
         // If an off period ends before the next packet would be due, the times of packets do not
-        // show it.
+        // show this off period.
         assert!((mean / per_period - 1.0).abs() < 0.04, "{mean}");
         assert!((periods / 4000.0 - 1.0).abs() < 0.04, "{periods}");
     }

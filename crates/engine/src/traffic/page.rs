@@ -141,7 +141,7 @@ impl Pages {
         Time((self.think.ns() as f64 * self.stream.exponential()) as u64)
     }
 
-    /// Ends the load of the page, and draws the time at which the next page begins.
+    /// Ends the load of the page, and chooses a random time at which the next page begins.
     fn end(&mut self, now: Time) {
         self.loading = None;
         self.next = Some(now + self.gap());

@@ -1,4 +1,4 @@
-//! The reports of a receiving end. They say what has arrived since the previous report.
+//! The reports of a receiving end. A report says what has arrived since the previous report.
 
 use super::Report;
 use crate::units::{Rate, Time};
@@ -22,8 +22,7 @@ pub struct Reporter {
 }
 
 impl Reporter {
-    /// Creates a reporter. Its intervals have the length `every`, and it makes a report at the end
-    /// of each.
+    /// Creates a reporter, which makes a report at the end of each interval of length `every`.
     pub fn new(every: Time) -> Reporter {
         Reporter {
             every,

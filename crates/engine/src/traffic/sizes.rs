@@ -1,12 +1,12 @@
-//! The sizes of connections. This module has the distributions of sizes, and the options that
+//! The sizes of connections. This module contains the distributions of sizes, and the options that
 //! select a distribution.
 
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::rng::Stream;
 use crate::units::Bytes;
 
-/// The option `alpha`, which is the exponent of the Pareto distribution. Every kind of traffic that
-/// draws sizes has this option and the three options below, and calls [`finish`].
+/// The option `alpha`, which is the exponent of the Pareto distribution. Every kind of traffic with
+/// random sizes has this option and the three options below, and calls [`finish`].
 pub const ALPHA: Opt = Opt {
     name: "alpha",
     doc: "Shape of the Pareto distribution of sizes; default: 0.9.",

@@ -186,7 +186,7 @@ fn lengths(options: &Options) -> Option<Vec<u64>> {
 }
 
 /// Returns the times at which the server closes connections that clients have closed, in order.
-/// `None` if it closes them at once.
+/// Returns `None` if the server closes connections at once.
 pub fn collects(options: &Options) -> Option<Vec<Time>> {
     let mut times = times(options, "collect")?;
     times.sort_unstable();

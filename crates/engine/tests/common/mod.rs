@@ -87,8 +87,8 @@ pub fn impairment_options(kind: &str, set: &[(&str, &str)]) -> Result<Options, V
     Ok(options)
 }
 
-/// Returns a source of constant bit rate over link 0. It starts at time 0, and its packets reach
-/// the link without delay.
+/// Returns a source of constant bit rate over link 0. The source starts at time 0, and its packets
+/// reach the link without delay.
 pub fn cbr(name: &str, rate: u64, set: &[(&'static str, Value)]) -> TrafficPlan {
     let entry = traffic::cbr::ENTRY;
     let mut options = defaults(entry.options);
@@ -147,7 +147,8 @@ pub fn run(mut network: Network) -> Outcome {
     network.finish()
 }
 
-/// Returns the mean window over the measured time, in segments. It is computed as throughput x RTT.
+/// Returns the mean window over the measured time, in segments. The mean window is computed as
+/// throughput x RTT.
 pub fn mean_window(outcome: &Outcome, flow: usize) -> f64 {
     let f = &outcome.flows[flow];
     let seconds = (f.to_ns - f.from_ns) as f64 / 1e9;

@@ -31,8 +31,8 @@ const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 /// size of a full frame, so the rings have spare capacity for bursts.
 const SMALL_FRAME: u64 = 256;
 
-/// Returns how many packets can pass the fastest link within [`DRAIN_NS`]. This is the sum for both
-/// directions.
+/// Returns how many packets can pass the fastest link within [`DRAIN_NS`]. The number is the sum
+/// for both directions.
 fn passing(job: &Job) -> u64 {
     let rates = job.links.iter().flat_map(|link| &link.rates);
     let fastest = rates.map(|&(_, rate)| rate).max().unwrap_or(u64::MAX);
@@ -69,7 +69,8 @@ struct LinkTap {
     schedule: Option<ScheduleTap>,
     /// Whether the queue splits packets that consist of joined segments.
     splits: bool,
-    /// The capture on the wire after the queue. Present if the wire loses packets.
+    /// The capture on the wire after the queue. This capture is present only if the wire loses
+    /// packets.
     loss: Option<LossTap>,
 }
 
@@ -89,7 +90,7 @@ struct Schedule {
 
 impl Schedule {
     /// Counts a packet. Returns whether the schedule marks or drops the packet. Returns `None` if
-    /// it does neither.
+    /// the schedule does neither.
     fn cause(&mut self, frame: &Frame) -> Option<Cause> {
         // Like the simulator, the kernel module counts only TCP packets with payload.
         if !frame.is_tcp() || frame.payload == 0 {

@@ -28,8 +28,8 @@ pub struct Connection<'a> {
     listener: Option<Socket>,
     sender: Option<Arc<Socket>>,
     receiver: Option<Arc<Socket>>,
-    /// `Some` if threads read and write at both ends of the flow. It contains the error that ended
-    /// a thread, if any.
+    /// `Some` if threads read and write at both ends of the flow. The value contains the error that
+    /// ended a thread, if any.
     pumped: Option<Failure>,
     written: u64,
     read: u64,
@@ -236,8 +236,8 @@ impl<'a> Connection<'a> {
         }
         let next = self.application.as_mut()?.act(now);
         self.write(zeros);
-        // The next call may already be scheduled, because an earlier call that a request causes
-        // does not cancel it.
+        // The next call may already be scheduled, because a call that a request causes does not
+        // cancel a later call.
         if next == self.acts_ns {
             return None;
         }

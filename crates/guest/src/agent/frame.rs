@@ -220,8 +220,8 @@ impl Frame {
         self.protocol == protocol::TCP && !self.fragment
     }
 
-    /// Returns the key of a TCP segment. It does not depend on ECE, CWR and the ECN field, because a
-    /// queue may change them.
+    /// Returns the key of a TCP segment. The key does not depend on ECE, CWR and the ECN field,
+    /// because a queue may change these fields.
     fn tcp_key(&self) -> u64 {
         let rest =
             u64::from(self.ack) ^ u64::from(self.flags & 0x3f) << 32 ^ u64::from(self.id) << 40;

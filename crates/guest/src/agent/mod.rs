@@ -83,7 +83,8 @@ fn job() -> Result<Job, String> {
     Ok(job)
 }
 
-/// Number of files that this process may open. It is Linux's default upper limit (`fs.nr_open`).
+/// Number of files that this process may open. The number is Linux's default upper limit
+/// (`fs.nr_open`).
 const OPEN_FILES: u64 = 1 << 20;
 
 pub fn run() -> Result<(), String> {
@@ -99,8 +100,8 @@ pub fn run() -> Result<(), String> {
     let whole = format!("{RESULTS}/{}", result::FILE);
     fs::write(&part, bytes).map_err(|e| format!("{part}: {e}"))?;
     fs::rename(&part, &whole).map_err(|e| format!("{whole}: {e}"))?;
-    // Check the kernel's taint flags. They show that the kernel has printed a warning, even if the
-    // message was lost.
+    // Check the kernel's taint flags. A flag shows that the kernel has printed a warning, even if
+    // the message was lost.
     let tainted = fs::read_to_string("/proc/sys/kernel/tainted").unwrap_or_default();
     println!("tailback: tainted {}", tainted.trim());
     println!("tailback: done");

@@ -5,8 +5,9 @@
 //!
 //! Records are not created in order of time. A drop is detected only when a later packet overtakes
 //! the dropped packet. In addition, the captures of the links are read one after the other. Records
-//! therefore wait until no older record can follow. They are then written in order of time. The TCP
-//! and UDP checksums are incomplete, because the guest's devices leave them to the hardware.
+//! therefore wait until no older record can follow. The records are then written in order of time.
+//! The TCP and UDP checksums are incomplete, because the guest's devices leave them to the
+//! hardware.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -61,7 +62,8 @@ impl Head {
         let mut bytes = [0; ROOM as usize];
         bytes[..kept].copy_from_slice(&captured.bytes[..kept]);
         if frame.is_tcp() {
-            // The queue may have split the captured packet into segments. The frame is one of them.
+            // The queue may have split the captured packet into segments. The frame is one of these
+            // segments.
             frame.write_to(&mut bytes[..kept]);
         }
         Head {
@@ -88,7 +90,7 @@ pub struct Packets<W: Write = BufWriter<File>> {
     queued: Vec<Vec<VecDeque<(u64, Head)>>>,
 }
 
-/// Removes a packet from its slot. It is usually the first packet of the slot.
+/// Removes a packet from its slot. The packet is usually the first packet of the slot.
 fn take(queued: &mut VecDeque<(u64, Head)>, key: u64) -> Option<Head> {
     let place = queued.iter().position(|(other, _)| *other == key)?;
     queued.remove(place).map(|(_, head)| head)

@@ -97,9 +97,10 @@ fn a_change_of_ce_is_told_by_two_acks() {
     assert_eq!(told, [(1, false), (2, true)]);
 }
 
-/// With Accurate ECN, DCTCP's receiver also sends both ACKs (Linux `dctcp_ece_ack_update`). In the
-/// first ACK, the CE counter already includes the new mark. Other receivers send only the second
-/// ACK. With Accurate ECN, ECE is a bit of the CE counter, not an echo.
+/// With Accurate ECN, DCTCP's receiver also sends two ACKs when CE starts or ends (Linux
+/// `dctcp_ece_ack_update`). In the first ACK, the CE counter already includes the new mark. Other
+/// receivers with Accurate ECN send only the second ACK. With Accurate ECN, ECE is a bit of the CE
+/// counter, not an echo.
 #[test]
 fn with_accurate_ecn_a_change_of_ce_is_told_by_two_acks_to_dctcp_only() {
     use crate::cc::CeEcho;
@@ -248,9 +249,9 @@ fn dctcp_receivers_under_sce() {
         marked(CeEcho::SceHoldsCe),
         [(1, no), (2, yes), (4, yes), (5, no), (7, no)]
     );
-    // When CE begins or ends, an ACK acknowledges the delayed packets. It covers them up to the
-    // last packet that has set the CE state. An SCE-marked packet does not set the CE state, so it
-    // is acknowledged like a packet without CE.
+    // When CE begins or ends, an ACK acknowledges the delayed packets. This ACK covers packets up
+    // to the last packet that has set the CE state. An SCE-marked packet does not set the CE state,
+    // so it is acknowledged like a packet without CE.
     let told = echoes(
         of(CeEcho::SceHoldsCe),
         SceEcho::Off,
@@ -385,8 +386,8 @@ fn a_compressed_ack_waits_for_a_share_of_the_round_trip() {
         let mut end = End::new(EcnEcho::None);
         end.receiver.establish(rtt);
         end.data(0, ms(1), Ecn::NotEct, 0);
-        // Three duplicate ACKs are sent at once. The fourth one waits. It is for a segment next to
-        // the newest block.
+        // Three duplicate ACKs are sent at once. The fourth duplicate ACK waits. The segment that
+        // causes it adjoins the newest block.
         for seq in 2..5 {
             assert_eq!(end.data(seq, ms(2), Ecn::NotEct, 0).len(), 1);
         }
@@ -414,7 +415,8 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
 
-/// Returns a receiver that takes packets of several segments, and a function that sends it one.
+/// Returns a receiver that accepts packets of several segments, and a function that sends such a
+/// packet to the receiver.
 fn joined() -> (End, impl Fn(&mut End, u64, u32, u64) -> Vec<Packet>) {
     let mut end = End::new(EcnEcho::PerPacket);
     end.receiver = end.receiver.joined();
@@ -453,13 +455,14 @@ fn joined_segments_are_one_block() {
     assert!(acks[0].has(flags::DSACK));
     assert_eq!(block(&acks[0]), (25, 5));
     assert_eq!((acks[0].sack[1].offset, acks[0].sack[1].len), (20, 15));
-    // The packet fills the hole, and repeats two segments after it.
+    // The packet fills the hole, and repeats two segments after the hole.
     let acks = send(&mut end, 0, 22, 3);
     assert_eq!(acks[0].seq, 35);
     let acks = send(&mut end, 30, 5, 4);
     assert!(acks[0].has(flags::DSACK));
     assert_eq!((acks[0].seq, acks[0].sack[0].len), (35, 5));
-    // The packet begins with duplicates. The ACK reports these, and acknowledges the rest.
+    // The packet begins with duplicates. The ACK reports the duplicates, and acknowledges the rest
+    // of the packet.
     let acks = send(&mut end, 33, 4, 5);
     assert!(acks[0].has(flags::DSACK));
     assert_eq!((acks[0].seq, acks[0].sack[0].len), (37, 2));
@@ -467,8 +470,8 @@ fn joined_segments_are_one_block() {
 }
 
 /// A packet may begin with a new segment and repeat later segments that have already arrived. The
-/// ACK reports the first of these and those that follow it without a hole (Linux
-/// `tcp_data_queue_ofo`, `tcp_ofo_queue`).
+/// ACK reports the first repeated segment, and the repeated segments that follow it without a hole
+/// (Linux `tcp_data_queue_ofo`, `tcp_ofo_queue`).
 #[test]
 fn covered_segments_are_reported_as_duplicates() {
     let dsack = |ack: &Packet| {
@@ -480,7 +483,7 @@ fn covered_segments_are_reported_as_duplicates() {
     for seq in [20, 30] {
         assert_eq!(dsack(&send(&mut end, seq, 4, 1)[0]), None);
     }
-    // The packet covers one block and a part of the other.
+    // The packet covers the first block and a part of the second block.
     assert_eq!(dsack(&send(&mut end, 15, 17, 2)[0]), Some((20, 4)));
     // The ACK of a packet in order also reports the segments that the packet repeats.
     assert_eq!(dsack(&send(&mut end, 0, 18, 3)[0]), Some((15, 3)));
@@ -543,8 +546,9 @@ fn the_l4s_teams_receiver_acknowledges_a_segment_with_a_newer_timestamp_at_once(
     };
     let at = |us| (Time::from_us(us), Ecn::Ect1);
     // The first segment changes the ECN field, so every receiver acknowledges it at once. The
-    // second has the same timestamp in ms as the first, so it waits. The third is the second one
-    // since the last ACK. The fourth and the fifth have newer timestamps.
+    // second segment has the same timestamp in ms as the first, so its ACK waits. The third segment
+    // is the second since the last ACK, so every receiver acknowledges it at once. The fourth and
+    // the fifth segment have newer timestamps.
     let segments = [at(1000), at(1999), at(3000), at(4000), at(5999), at(5999)];
     let hurries = [true, false, true, true, true, false];
     let delays = [true, false, true, false, true, false];

@@ -1,9 +1,9 @@
 //! Handles the frames of a media source, and the reports of its receiving end.
 //!
-//! A media datagram begins with three numbers in place of the 12 bytes of an RTP header. They are
-//! the number of the datagram, the number of its frame, and its position in the frame. A datagram
-//! does not contain the time at which it was sent. The agent runs both ends, so it looks up this
-//! time by the datagram's number.
+//! A media datagram begins with three numbers in place of the 12 bytes of an RTP header. The first
+//! is the number of the datagram, the second the number of its frame, and the third its position in
+//! the frame. A datagram does not contain the time at which it was sent. The agent runs both ends,
+//! so it looks up the sending time by the datagram's number.
 
 use tailback_engine::traffic::datagram::MEDIA_HEADERS;
 use tailback_engine::traffic::reports::Reporter;
@@ -74,7 +74,7 @@ impl Media {
     }
 
     /// Records that a datagram with this payload has arrived. `len` is its length with all headers,
-    /// in bytes. Returns `None` if it does not belong to this source.
+    /// in bytes. Returns `None` if the datagram does not belong to this source.
     pub fn arrive(&mut self, payload: &[u8], len: u64, now_ns: u64) -> Option<Arrived> {
         let [number, frame, place] = read(payload)?;
         let sent_ns = *self.captured_ns.get(frame as usize)?;

@@ -1,5 +1,5 @@
-//! Makes the part of a root folder that is common to all programs. It is a tmpfs with devices,
-//! /proc, /sys and the packages. Also mounts other files into a root folder.
+//! Makes the part of a root folder that is common to all programs. This part is a tmpfs with
+//! devices, /proc, /sys and the packages. Also mounts other files into a root folder.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub const NEW: &str = "/tmp";
 /// separate limit.
 const OPTIONS: &str = "mode=755,size=256m,nr_inodes=100k";
 
-/// A program's output folder. The agent copies its files to the results.
+/// A program's output folder. The agent copies the files in this folder to the results.
 pub const OUT: &str = "/out";
 
 /// Makes a root folder that contains only packages, and enters it. Commands that prepare files for

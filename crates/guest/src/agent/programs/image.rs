@@ -1,9 +1,9 @@
 //! Makes a root folder from a container image.
 //!
-//! In a container, programs can write to all files. In the guest, they cannot, because the folders
-//! of programs and libraries are mounted read-only. Other small files and folders are copied to
-//! memory, where programs can change them. Large files and folders are also mounted read-only, but
-//! programs can create files next to them.
+//! In a container, programs can write to all files. In the guest, programs cannot write to all
+//! files, because the folders of programs and libraries are mounted read-only. Other small files
+//! and folders are copied to memory, where programs can change them. Large files and folders are
+//! also mounted read-only, but programs can create files next to them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -31,8 +31,8 @@ const MOST_ENTRIES: usize = 2000;
 /// Size above which a folder is mounted instead of copied, in bytes.
 const MOST_BYTES: u64 = 32 << 20;
 
-/// If a folder is too large to copy, the agent handles its subfolders separately. It descends at
-/// most this many levels.
+/// If a folder is too large to copy, the agent handles its subfolders separately. The agent
+/// descends at most this many levels.
 const DEEP: usize = 2;
 
 pub fn show(from: &str, to: &str) -> Result<(), String> {
