@@ -1,5 +1,5 @@
-//! The simulator: it sends packets through links and queues between Linux-like TCP endpoints. It
-//! is deterministic, and uses neither I/O nor a wall clock.
+//! The simulator: it sends packets through links and queues between Linux-like TCP endpoints. The
+//! simulator is deterministic, and uses neither I/O nor a wall clock.
 //!
 //! Reading order: [`units`], [`packet`], the two main traits ([`aqm::Queue`] and
 //! [`cc::CongestionControl`]), [`registry`], [`plan`], then [`network`].

@@ -230,7 +230,8 @@ impl Link {
             (Some((leaves, _)), begun) => {
                 *packet = leaves;
                 // No transmission begins if the queue is empty or holds its packets, or if the rate
-                // is 0. Then the link is served again at once, to find out how long it must wait.
+                // is 0. In these cases, the link is served again at once, to find out how long it
+                // must wait.
                 Next::Leaves(begun.unwrap_or(now))
             }
             (None, Ok(end)) => Next::Wait(end),
@@ -374,7 +375,8 @@ impl Link {
         }
     }
 
-    /// Decides at random whether a packet is lost after the queue. If so, counts the loss.
+    /// Decides at random whether a packet is lost after the queue. If the packet is lost, counts
+    /// the loss.
     #[inline]
     pub fn loses(&mut self, packet: &Packet, now: Time) -> bool {
         let Some((probability, stream)) = &mut self.loss else {

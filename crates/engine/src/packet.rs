@@ -94,8 +94,8 @@ pub struct Sack {
     pub len: u32,
 }
 
-/// A packet. Sequence numbers count segments, not bytes. This is possible because a retransmitted
-/// segment has the same boundaries as the original segment.
+/// A packet. Sequence numbers count segments, not bytes. Counting segments is possible because a
+/// retransmitted segment has the same boundaries as the original segment.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     /// In a queue: when the packet was enqueued (set by the link before
@@ -178,9 +178,9 @@ impl Packet {
         })
     }
 
-    /// Returns the number of TCP segments in a data packet. It exceeds 1 only with segmentation
-    /// offload. The number minus 1 and the payload of a full segment are stored where an ACK has
-    /// its first SACK block. All segments but the last are full.
+    /// Returns the number of TCP segments in a data packet. The number exceeds 1 only with
+    /// segmentation offload. The number minus 1 and the payload of a full segment are stored where
+    /// an ACK has its first SACK block. All segments but the last are full.
     pub const fn segments(&self) -> u32 {
         match self.flags & (flags::ACK | flags::DATAGRAM) {
             0 => self.sack[0].offset + 1,

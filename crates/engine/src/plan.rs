@@ -85,7 +85,7 @@ keys! {
         /// timeouts of equal flows would occur at the same instant. Only the simulator supports
         /// this key. On the kernel engine, all hosts share the ticks of one kernel.
         timer_phase: Option<Time> = ANY_TIME;
-        /// The link, if the scenario has only one link. Its name is "bottleneck".
+        /// The link, if the scenario has only one link. The name of this link is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
         /// With several links, each link has a table [links.NAME] instead of [bottleneck].
         // In the plan, the links of the forward direction come first, then their copies in the

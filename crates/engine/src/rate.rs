@@ -28,8 +28,8 @@ impl Default for RatePlan {
 }
 
 impl RatePlan {
-    /// Returns the rate that is passed to congestion controls and queues. This is the rate of the
-    /// first step, or the mean rate of the trace.
+    /// Returns the rate that is passed to congestion controls and queues. The result is the rate of
+    /// the first step, or the mean rate of the trace.
     pub fn nominal(&self) -> Rate {
         match self {
             RatePlan::Constant(rate) => *rate,

@@ -1,6 +1,6 @@
 //! A first-in, first-out queue. The queue is stored in a ring whose length is a power of two. Pipes
-//! and queues store their packets in such a ring. `VecDeque` is slower for two reasons. It compares
-//! indices where this ring applies a mask, and it returns a removed element in an `Option`.
+//! and queues store their packets in such a ring. `VecDeque` is slower for two reasons. `VecDeque`
+//! compares indices where this ring applies a mask, and returns a removed element in an `Option`.
 
 /// Smallest number of slots for which memory is freed. For smaller rings, copying the elements
 /// costs more than the freed memory is worth.

@@ -134,7 +134,7 @@ pub enum Size {
     Bdp(f64),
 }
 
-/// The error of a parser. It states what the parser expected.
+/// The error of a parser. The error states what the parser expected.
 pub type ParseError = &'static str;
 
 /// Splits "1.5ms" into 1.5 and "ms". The number is finite and not negative.

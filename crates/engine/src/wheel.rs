@@ -17,7 +17,7 @@ use crate::units::Time;
 
 /// A jiffy, in ns.
 const JIFFY: u64 = 1_000_000;
-/// A level of the wheel has 64 slots. This is the largest index of a slot in a level.
+/// Largest index of a slot in a level of the wheel, which has 64 slots.
 const LEVEL: u64 = 63;
 /// A slot of a level is `1 << COARSER` times as long as a slot of the level below.
 const COARSER: u32 = 3;
@@ -117,8 +117,8 @@ mod tests {
         assert_eq!(at(0, 120_000_000), 122_880_000);
     }
 
-    /// A timer that is due within 70 s never fires early. It is late by at most two jiffies and one
-    /// slot.
+    /// A timer that is due within 70 s never fires early. Such a timer is late by at most two
+    /// jiffies and one slot.
     #[test]
     fn never_early_and_not_late() {
         for set_us in (0..66_000).step_by(333) {

@@ -162,8 +162,8 @@ fn requests_that_are_lost_are_sent_again() {
     let all = chunks(&outcome);
     let sooner = all.done.iter().filter(|one| one.took_ns == 41 * MS).count();
     let later = all.done.iter().filter(|one| one.took_ns > 200 * MS).count();
-    // A fifth of the requests are lost. The receiver sends them again after a timeout of 240 ms,
-    // and some of them a second time.
+    // A fifth of the requests are lost. The receiver sends lost requests again after a timeout of
+    // 240 ms, and some requests a second time.
     let share = later as f64 / all.done.len() as f64;
     assert!((0.1..0.3).contains(&share), "{later} of {}", all.done.len());
     assert!(sooner > 5 * later / 2);

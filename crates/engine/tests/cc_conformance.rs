@@ -121,8 +121,8 @@ fn a_mark_costs_at_most_half_a_window() {
     }
 }
 
-/// A congestion control that models the path does not treat a single mark as congestion. Its window
-/// and rate are the same as in a run without the mark.
+/// A congestion control that models the path does not treat a single mark as congestion. The window
+/// and rate of such a congestion control are the same as in a run without the mark.
 #[test]
 fn a_model_of_the_path_ignores_a_single_mark() {
     let mut models = Vec::new();

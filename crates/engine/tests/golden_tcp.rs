@@ -1,9 +1,9 @@
 //! Records the state of a sender after each ACK, while certain packets are dropped or marked. The
 //! records are readable tables. If the sender's behaviour changes, a diff of a table shows this.
 //!
-//! The path always has a rate of 12 Mbit/s (1.01 ms per packet) and an RTT of 20 ms. Its
-//! bandwidth-delay product is therefore 20 packets. The queue never overflows. Packets are numbered
-//! from 1 as they arrive at the link, including retransmissions.
+//! The path always has a rate of 12 Mbit/s (1.01 ms per packet) and an RTT of 20 ms. The
+//! bandwidth-delay product of this path is 20 packets. The queue never overflows. Packets are
+//! numbered from 1 as they arrive at the link, including retransmissions.
 
 mod common;
 

@@ -141,12 +141,12 @@ fn cubic_window(n: u64, first: u64, seconds: u64, fast_convergence: bool) -> f64
 /// returned to W_max, after the time K = cbrt(W_max (1 - beta)/C).
 ///
 /// Near W_max the curve is flat. Linux's target is in whole segments, so its window reaches W_max
-/// when the curve is less than one segment below W_max. This happens cbrt(1/C) = 1.36 s before K.
-/// Linux looks one RTT ahead, so subtract the RTT from the 1.36 s. The interval between losses is
-/// shorter by this difference, so the window for a given p is larger. The window exceeds the law by
-/// 20 % at p = 1e-4, and by 12 % at 1e-5, where K is larger. If the same packets are lost, the
-/// window of Linux itself exceeds the law by the same percentages. The simulator must agree with
-/// Linux to within one segment.
+/// when the curve is less than one segment below W_max. The curve reaches this point cbrt(1/C) =
+/// 1.36 s before K. Linux looks one RTT ahead, so subtract the RTT from the 1.36 s. The interval
+/// between losses is shorter by this difference, so the window for a given p is larger. The window
+/// exceeds the law by 20 % at p = 1e-4, and by 12 % at 1e-5, where K is larger. If the same packets
+/// are lost, the window of Linux itself exceeds the law by the same percentages. The simulator must
+/// agree with Linux to within one segment.
 #[test]
 fn cubic_response_to_periodic_loss() {
     let rtt = 0.1;
@@ -282,9 +282,9 @@ fn dctcp_in_whole_segments(p: f64, alpha_bits: u32) -> f64 {
 }
 
 /// With random marking, W = 2/p: the window grows by one segment per round, and a reduction is
-/// alpha W/2 with alpha = p. This is one segment, so rounding to whole segments makes W 7 to 13 %
-/// smaller (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10 bits of alpha and p =
-/// 0.05, see docs/evidence/response.md (`python tests/laws.py`).
+/// alpha W/2 with alpha = p. The reduction is one segment, so rounding to whole segments makes W 7
+/// to 13 % smaller (see [`dctcp_in_whole_segments`]). For Linux itself, with its 10 bits of alpha
+/// and p = 0.05, see docs/evidence/response.md (`python tests/laws.py`).
 #[test]
 fn dctcp_response_to_random_marks() {
     for (p, bits) in [(0.05, 10), (0.05, 20), (0.01, 20), (0.004, 20)] {

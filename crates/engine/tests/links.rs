@@ -254,7 +254,7 @@ fn what_a_scalable_flow_gets_of_a_slow_link_depends_on_the_burst() {
 
 #[test]
 fn a_packet_leaves_a_shaper_first_and_a_wire_last() {
-    // Two packets of 1250 bytes arrive at the same time. Each takes 10 ms.
+    // Two packets of 1250 bytes arrive at the same time. Each packet takes 10 ms.
     for (mode, delivered_by_15_ms) in [(LinkMode::Shaper, 2), (LinkMode::Wire, 1)] {
         let run_until = |until| {
             let mut l = link(1_000_000, "fifo", &[]);
@@ -491,7 +491,7 @@ fn any_link() -> impl Strategy<Value = LinkPlan> {
 /// A time that is longer than any transfer below. In the worst case, 208 segments are sent one by
 /// one. With probability 1 - 0.9^6 = 0.47, a segment or its ACK is lost. This gives about 185
 /// timeouts (standard deviation 19) of at most 120 s each. The constant allows 833 timeouts of 120
-/// s. This is enough, even if full queues drop further packets.
+/// s. The constant is large enough, even if full queues drop further packets.
 const HORIZON: Time = Time::from_secs(100_000);
 
 /// The time at which traffic sources stop.
@@ -595,8 +595,9 @@ impl Queue for Noting {
 }
 
 /// A schedule of marks and drops counts the data segments of all flows, in the order of their
-/// arrival. It counts neither ACKs nor packets of traffic sources. The queue of link 0 records the
-/// packets before the schedule of link 1, and the queue of link 1 records the packets after it.
+/// arrival. The schedule counts neither ACKs nor packets of traffic sources. The queue of link 0
+/// records the packets before the schedule of link 1, and the queue of link 1 records the packets
+/// after it.
 #[test]
 fn exactly_the_scheduled_packets_are_marked_and_dropped() {
     let rates = [
@@ -796,7 +797,8 @@ fn classes_change_nothing_else() {
     assert_eq!(with, plain);
 }
 
-/// With many flows, the simulator prefetches memory for packets. This must not change the results.
+/// With many flows, the simulator prefetches memory for packets. The prefetches must not change the
+/// results.
 #[test]
 fn flows_that_begin_after_the_end_change_nothing_however_many() {
     for queue in ["fifo", "codel", "dualpi2", "fq_codel"] {

@@ -50,8 +50,8 @@ struct Ends {
     mark: u64,
     marks: u64,
     /// Number of marks on segments that were already acknowledged. The receiver answers such a
-    /// segment before it reads the ECN field (Linux `tcp_sequence`). The kernel engine's guests do
-    /// the same (`test_kernel_accecn.py`).
+    /// segment before it reads the ECN field (Linux `tcp_sequence`). The kernel engine's guests
+    /// behave in the same way (`test_kernel_accecn.py`).
     old: u64,
     /// Number of all other marks that have arrived.
     arrived: u64,

@@ -1,7 +1,7 @@
 //! Impairments: effects of a path on packets. The link's constant delay is not an impairment.
 //!
 //! Each impairment has one file here and one line in [`ENTRIES`]. A scenario lists the impairments
-//! of a link in the order in which packets meet them:
+//! of a link in the order in which they affect packets:
 //!
 //! ```toml
 //! [[bottleneck.impairments]]

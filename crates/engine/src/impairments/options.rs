@@ -4,7 +4,8 @@ use super::{LongRun, Netem};
 use crate::registry::{Kind, Opt, OptionError, Options, Value};
 use crate::units::Time;
 
-/// An option of impairments that delay packets. It decides whether packets keep their order.
+/// An option of impairments that delay packets. The option decides whether packets keep their
+/// order.
 pub const KEEP_ORDER: Opt = Opt {
     name: "keep_order",
     doc: "Whether packets keep their order. If false, a packet with a shorter delay overtakes earlier packets.",

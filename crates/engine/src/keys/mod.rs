@@ -90,7 +90,8 @@ impl Registry {
 /// The kind of values that a key accepts.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyKind {
-    /// A plain value (number, word, time, ...). Options have values of the same types.
+    /// A plain value (number, word, time, ...). Options of algorithms have values of the same
+    /// types.
     Plain(Kind),
     /// A string.
     Text,
@@ -368,7 +369,7 @@ impl Key {
         }
     }
 
-    /// Parses a default or a limit. Both are written as in a scenario file.
+    /// Parses a default or a limit. Defaults and limits are written as in a scenario file.
     ///
     /// # Panics
     /// Panics if the text does not match the key's kind, which is a bug in the declaration.

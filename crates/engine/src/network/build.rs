@@ -345,8 +345,8 @@ fn paths(plan: &Plan, seed: u64, pipes: &mut Pipes) -> Vec<Path> {
 struct Waiting {
     slots: SlotsPlan,
     seed: u64,
-    /// The pair of hosts of each flow, followed by the pair of each source. Each program has a pair
-    /// of its own.
+    /// The pair of hosts of each flow, followed by the pair of each source. Each program has its
+    /// own pair of hosts.
     of: Vec<usize>,
     made: BTreeMap<usize, [u32; 2]>,
 }

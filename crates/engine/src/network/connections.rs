@@ -76,9 +76,9 @@ pub(super) struct Ends {
     pub timers: [Component; 2],
     /// When each timer's entry in the calendar is due.
     pub armed: [Time; 2],
-    /// When each end next needs to act. This is a copy of the value in the connection, so that the
-    /// network need not read the connection from memory. The entry in the calendar may be earlier
-    /// than this time.
+    /// When each end next needs to act. These times are copies of values in the connection, so that
+    /// the network need not read the connection from memory. The entry in the calendar may be
+    /// earlier than this time.
     pub due: [Time; 2],
     /// Packets that the ends have put into the network.
     pub entered: u64,

@@ -1,5 +1,5 @@
-//! The receiving ends of datagram sources. They echo datagrams, assemble frames, and report to the
-//! source which datagrams have arrived.
+//! The receiving ends of datagram sources. A receiving end echoes datagrams, assembles frames, and
+//! reports to the source which datagrams have arrived.
 //!
 //! The two ends of a source are stored together, so a datagram needs to carry only numbers. A
 //! datagram carries the number of its frame or request, its index in the frame, and its own number.

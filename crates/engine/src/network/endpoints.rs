@@ -70,8 +70,8 @@ pub(super) struct Entry {
     /// the last datagram in the other direction. If both ends answer at once, this sum is the
     /// round-trip time.
     rtt: Histogram,
-    /// The values that the endpoints themselves have measured. They are stored here when the
-    /// endpoints are detached.
+    /// The values that the endpoints themselves have measured. The values are stored in this field
+    /// when the endpoints are detached.
     numbers: Vec<(String, Option<f64>)>,
 }
 

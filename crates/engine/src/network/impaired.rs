@@ -122,8 +122,8 @@ impl Impaired {
         }))
     }
 
-    /// Returns a pen without delay and without impairments. It is for a link whose packets have
-    /// passed through a pipe so far.
+    /// Returns a pen without delay and without impairments. Such a pen is for a link whose packets
+    /// have passed through a pipe so far.
     pub fn without_delay() -> Box<Impaired> {
         Box::new(Impaired {
             delay: Time::ZERO,
@@ -221,8 +221,8 @@ impl Impaired {
                 }
             }
         }
-        // If a packet in the pen is due now, it left the queue before this packet. So it also
-        // leaves the pen first.
+        // If a packet in the pen is due now, that packet left the queue before this packet. So it
+        // also leaves the pen before this packet.
         if way.due <= around.now && self.pen.due() > around.now {
             return true;
         }

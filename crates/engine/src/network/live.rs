@@ -18,8 +18,8 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 impl Network {
-    /// Adds an event to a run that has not ended. Its changes are applied at the time of the event,
-    /// or now if this time has passed.
+    /// Adds an event to a run that has not ended. The event's changes are applied at the time of
+    /// the event, or now if this time has passed.
     pub fn change(&mut self, event: EventPlan) {
         let at = event.at.max(self.now);
         let place = self.changes.partition_point(|waiting| waiting.at <= at);

@@ -117,8 +117,9 @@ fn constant_delay(link: &LinkPlan) -> Option<Time> {
     (constant && link.delay > Time::ZERO).then_some(link.delay)
 }
 
-/// A union-find structure. Its elements are the links and the groups of flows and sources. All
-/// elements of a set must be in one part. The numbers of groups follow the numbers of links.
+/// A union-find structure. The elements of the structure are the links and the groups of flows and
+/// sources. All elements of a set must be in one part. The numbers of groups follow the numbers of
+/// links.
 struct Sets {
     above: Vec<usize>,
     /// For each set, the lowest number of its links. The index is the root of the set.

@@ -1,4 +1,5 @@
-//! Pauses of a host. A host that pauses sends nothing. Its packets leave at the end of the pause.
+//! Pauses of a host. A host that pauses sends nothing. The packets of a pausing host leave at the
+//! end of the pause.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

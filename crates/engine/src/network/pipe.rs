@@ -41,8 +41,9 @@ pub(super) struct OfPart {
     pub keys: VecDeque<Key>,
     /// Whether other parts send packets into this copy.
     pub meets: bool,
-    /// The packets that this part sends into the pipe during a window. Used only if `meets` is set.
-    /// At the end of the window, they are merged with the other parts' packets.
+    /// The packets that this part sends into the pipe during a window. This list is used only if
+    /// `meets` is set. At the end of the window, its packets are merged with the other parts'
+    /// packets.
     pub own: Vec<(Packet, Key)>,
 }
 

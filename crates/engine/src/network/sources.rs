@@ -31,7 +31,7 @@ use crate::wheel::WheelPhase;
 /// A source and its counters since the warm-up.
 pub(super) struct Traffic {
     pub source: Box<dyn Source>,
-    /// The source's index in the table of endpoints. Its packets carry this number.
+    /// The source's index in the table of endpoints. The source's packets carry this number.
     pub number: u32,
     pub start: Time,
     pub stop: Option<Time>,
@@ -118,8 +118,8 @@ impl Places {
         self.look(slot, ends);
     }
 
-    /// Adds a free slot to `ready` once none of its packets are in the network. This is the case
-    /// when every packet that entered the network has reached an end or was dropped.
+    /// Adds a free slot to `ready` once none of its packets are in the network. A slot's packets
+    /// have left the network when each of them has reached an end or was dropped.
     fn look(&mut self, slot: u32, ends: &Ends) {
         let place = (slot - self.slots.start) as usize;
         if self.free[place] != TAKEN && ends.entered == ends.ended + self.gone[place] {
@@ -388,8 +388,8 @@ mod tests {
         places.put(5, &ends(2, 2));
         places.put(4, &ends(5, 3));
         assert_eq!((places.take(), places.take()), (Some(5), None));
-        // Two packets of slot 4 are in the network. One of them is dropped, and the other reaches
-        // its end.
+        // Two packets of slot 4 are in the network. One of these packets is dropped, and the other
+        // packet reaches its destination.
         places.gone(4, &ends(5, 3));
         assert_eq!(places.take(), None);
         places.look(4, &ends(5, 4));

@@ -8,7 +8,8 @@ use crate::registry::{Algorithm, Options, Value};
 use crate::units::{Rate, Time};
 
 keys! {
-    /// A change during the run. The simulator applies it after all other events at the same time.
+    /// A change during the run. The simulator applies the change after all other events at the same
+    /// time.
     pub struct EventPlan as "[[events]]" {
         /// Time of the change.
         at: Time = ANY_TIME.required();

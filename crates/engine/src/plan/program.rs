@@ -245,9 +245,9 @@ impl ProgramPlan {
         [self.sender.as_ref(), self.receiver.as_ref()]
     }
 
-    /// Checks whether this entry uses a host of another entry in place of its own. If so, returns
-    /// the index of the side without a program (0 for the sender's) and the index of the other
-    /// entry.
+    /// Checks whether this entry uses a host of another entry in place of its own. If this entry
+    /// uses such a host, returns the index of the side without a program (0 for the sender's) and
+    /// the index of the other entry.
     pub fn shared(&self) -> Option<(usize, usize)> {
         let side = usize::from(self.sender.is_some());
         self.partner.map(|entry| (side, entry as usize))

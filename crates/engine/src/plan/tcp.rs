@@ -46,7 +46,7 @@ words! {
         /// Means `Split` if the sender's congestion control supports SCE, and `Off` otherwise.
         #[default]
         Auto = "auto",
-        /// The receiver does not report marks. It treats ECT(1) as ECT(0).
+        /// The receiver does not report marks. The receiver treats ECT(1) as ECT(0).
         Off = "off",
         /// When marks begin or end, the receiver sends two ACKs. The first ACK acknowledges the
         /// earlier segments whose ACK was delayed. The second ACK follows at once. This ACK
@@ -133,7 +133,7 @@ words! {
     }
 }
 
-/// Number of segments after which the receiver sends a delayed ACK. It is at least 1.
+/// Number of segments after which the receiver sends a delayed ACK. The number is at least 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Delack(u8);
 

@@ -18,8 +18,8 @@ pub struct Build {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Setting {
-    /// The seed for all random choices of the two endpoints. It depends on the run's seed and on
-    /// the entry's name.
+    /// The seed for all random choices of the two endpoints. This seed depends on the run's seed
+    /// and on the entry's name.
     pub seed: u64,
 }
 

@@ -17,8 +17,8 @@ pub enum Algorithm {
     Kernel {
         /// Its name in the kernel.
         name: String,
-        /// Arguments that are passed to tc unchanged. Only queue disciplines have arguments. They
-        /// may be empty.
+        /// Arguments that are passed to tc unchanged. Only queue disciplines have arguments. The
+        /// arguments may be empty.
         args: String,
     },
 }

@@ -281,8 +281,8 @@ impl Sender {
         }
     }
 
-    /// Counts the segments that an ACK delivers. Returns how many of them were marked. With
-    /// Accurate ECN, the ACK's counters give the number of marks.
+    /// Counts the segments that an ACK delivers. Returns how many of these segments were marked.
+    /// With Accurate ECN, the ACK's counters give the number of marks.
     #[inline(always)] // inline, because it has one caller
     fn count_delivered(&mut self, packet: &Packet, covered: &Covered, event: &mut Event) -> u32 {
         self.conn.delivered += u64::from(covered.delivered);

@@ -59,8 +59,8 @@ impl Sender {
     }
 
     /// Establishes the connection on the host that accepts the connection. `rtt` is the time from
-    /// its SYN-ACK to the ACK. (In simulated scenarios, senders never accept a connection. They
-    /// always connect.)
+    /// this host's SYN-ACK to the ACK. (In simulated scenarios, senders never accept a connection,
+    /// but always connect.)
     pub fn establish(&mut self, now: Time, rtt: Time) {
         self.conn.now = now;
         self.handshake.phase = Phase::Established;

@@ -5,8 +5,8 @@
 //! the same destination starts with these values. Deviations: values do not expire, whereas in
 //! Linux they expire after an hour. Values are stored when all data is acknowledged. Linux stores
 //! these values when the FIN exchange is over. A source of requests with the option `collect` can
-//! store them later. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route locks
-//! it.
+//! store values later. `cwnd` is not stored, because Linux uses a stored `cwnd` only if a route
+//! locks it.
 
 use super::rtt::Rtt;
 use super::sender::Sender;

@@ -346,7 +346,8 @@ mod tests {
     }
 
     /// If the next ACK is due soon, the sender waits until it may send a full packet or a third of
-    /// its window (Linux `tcp_tso_should_defer`). Otherwise it sends what the window allows.
+    /// its window (Linux `tcp_tso_should_defer`). Otherwise the sender sends what the window
+    /// allows.
     #[test]
     fn a_small_packet_waits_for_the_next_ack() {
         let (mut s, mut wire) = sender(50, None);

@@ -27,8 +27,8 @@ pub(super) struct Pacer {
     /// The pacing rates in early slow start and later, in percent of cwnd/srtt. These percentages
     /// are used if the stack sets the rate.
     ratios: [u32; 2],
-    /// The same percentages, for the size of GSO packets. Linux computes this size from the pacing
-    /// rate even if it does not pace.
+    /// The percentages of cwnd/srtt that determine the size of GSO packets, in early slow start and
+    /// later. Linux computes this size from the pacing rate even if it does not pace.
     size_ratios: [u32; 2],
     pub first: u64,
     /// The earliest time at which the next packet may leave.

@@ -262,8 +262,8 @@ mod tests {
         assert_eq!((sample.delivered, sample.interval_us), (100, 69_800));
         assert_eq!((sample.prior_delivered, sample.tx_in_flight), (0, 100));
 
-        // The 90 segments of a second window were sent over 9 ms. One ACK acknowledges them all, 60
-        // ms after the first segment was sent.
+        // The 90 segments of a second window were sent over 9 ms. One ACK acknowledges all 90
+        // segments, 60 ms after the first segment was sent.
         for seq in 100..190 {
             conn.now = us(70_000 + 100 * (seq - 100));
             send(&mut rates, &conn, seq, 100, false);

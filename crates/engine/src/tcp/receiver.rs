@@ -88,8 +88,8 @@ impl<P: Port> Port for Dividing<'_, P> {
     }
 }
 
-/// The value of [`Packet::seq`] in the SYN of a client that requests data. It distinguishes this
-/// SYN from a server's SYN.
+/// The value of [`Packet::seq`] in the SYN of a client that requests data. This value distinguishes
+/// the client's SYN from a server's SYN.
 const CONNECTS: u64 = 1;
 
 /// The receiver of a flow.
@@ -110,7 +110,7 @@ pub struct Receiver {
     /// How many more ACKs are sent without delay.
     quick: u32,
     window: ReceiveWindow,
-    /// The delay of the next delayed ACK. It is zero before the first data arrives.
+    /// The delay of the next delayed ACK. The delay is zero before the first data arrives.
     ato: Time,
     /// When data last arrived.
     last_data: Time,
@@ -493,8 +493,8 @@ impl Receiver {
             if let Some(end) = self.out_of_order.take_first_from(self.rcv_nxt) {
                 self.rcv_nxt = end;
                 self.sack.drop_below(self.rcv_nxt);
-                // RFC 5681 section 4.2: if a segment fills a hole, send an ACK at once. (Linux does
-                // so only for the last hole.)
+                // RFC 5681 section 4.2: if a segment fills a hole, send an ACK at once. (Linux
+                // sends an ACK at once only for the last hole.)
                 self.ack_now |= self.out_of_order.is_empty();
             }
         } else {

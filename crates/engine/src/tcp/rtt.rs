@@ -153,8 +153,8 @@ mod tests {
         );
         rtt.sample(Time::from_ms(160), 1, 11);
         assert_eq!(rtt.srtt(), Time::from_ms(90));
-        // mdev x 4 = 160 + (80 - 40) = 200 ms. This does not exceed the minimum of 200 ms, so the
-        // minimum applies.
+        // mdev x 4 = 160 + (80 - 40) = 200 ms. This value does not exceed the minimum of 200 ms, so
+        // the minimum applies.
         assert_eq!(rtt.timeout(), Time::from_ms(290));
         rtt.sample(Time::from_ms(400), 2, 12);
         // The sample is 310 ms above srtt, so srtt = 90 + 310/8 ms, and mdev x 4 = 200 + (310 - 50)
@@ -179,8 +179,8 @@ mod tests {
 
     /// The expected values of `tcp_rtt_estimator` were computed by hand. A sample below srtt can
     /// increase the deviation. Such a sample has an eighth of the usual weight. At the end of a
-    /// round, `rttvar_us` may exceed the round's largest deviation. If so, a quarter of the
-    /// difference is subtracted from `rttvar_us`.
+    /// round, `rttvar_us` may exceed the round's largest deviation. A quarter of this excess is
+    /// then subtracted from `rttvar_us`.
     #[test]
     fn a_falling_rtt_by_hand() {
         let mut rtt = Rtt::new(Time::from_ms(1));

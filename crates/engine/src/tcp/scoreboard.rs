@@ -20,8 +20,8 @@ use super::ranges::Ranges;
 use crate::cc::Flight;
 use crate::units::Time;
 
-/// Stands for "no segment": before the first segment of the list, and after the last one. It is not
-/// a valid index, because a ring has at most [`MAX_SLOTS`] slots.
+/// Stands for "no segment": before the first segment of the list, and after the last one. This
+/// value is not a valid index, because a ring has at most [`MAX_SLOTS`] slots.
 const NIL: u32 = u32::MAX;
 
 /// Largest number of segments in flight. The limit is that of Linux, which counts these segments in
@@ -304,8 +304,8 @@ impl Scoreboard {
         segment
     }
 
-    /// Removes all segments below `to`. They have been cumulatively acknowledged, and each was sent
-    /// only once. Returns when the first and the last of these segments were sent.
+    /// Removes all segments below `to`. These segments have been cumulatively acknowledged, and
+    /// each was sent only once. Returns when the first and the last of these segments were sent.
     #[inline]
     pub fn pop_plain(&mut self, to: u64) -> (Time, Time) {
         debug_assert!(self.is_plain() && self.flight.una < to && to <= self.flight.nxt);

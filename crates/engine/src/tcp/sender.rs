@@ -47,8 +47,8 @@ pub struct Sender {
     pub account: Box<Account>,
     /// Whether the window shrinks after an idle time (Linux `tcp_slow_start_after_idle`).
     pub idle_restart: bool,
-    /// Whether the second retransmission of a SYN no longer requests ECN. This helps if the path
-    /// drops packets with ECN (Linux `tcp_ecn_fallback`).
+    /// Whether the second retransmission of a SYN no longer requests ECN. A SYN without ECN arrives
+    /// even if the path drops packets with ECN (Linux `tcp_ecn_fallback`).
     pub ecn_fallback: bool,
     /// The value of `nxt` when [`Sender::note_window_use`] last recorded the use of the window.
     usage_noted: u64,

@@ -254,8 +254,8 @@ fn a_syn_is_repeated_every_second_at_first() {
     let mut s = sender(&TcpPlan::default());
     s.start(Time::ZERO, &mut wire);
     let times: Vec<Time> = (0..8).map(|_| fire(&mut s, &mut wire)).collect();
-    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s. Each is rounded up to a tick of the timer
-    // wheel.
+    // The timeouts are 1, 1, 1, 1, 1, 2, 4 and 8 s. Each timeout is rounded up to a tick of the
+    // timer wheel.
     let wheel = [1024, 2048, 3072, 4096, 5120, 7168, 11_200, 19_456];
     assert_eq!(times, wheel.map(ms));
     let mut answer = *wire.0.last().expect("a SYN");
@@ -314,9 +314,9 @@ fn joined_segments_are_paced_together() {
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 
-/// Linux `tcp_check_sack_reordering` measures the degree of reordering. This is the largest number
-/// of later segments that have arrived before a segment. Linux `tcp_may_raise_cwnd`: if this degree
-/// exceeds three, SACKs also increase the window.
+/// Linux `tcp_check_sack_reordering` measures the degree of reordering. This degree is the largest
+/// number of later segments that have arrived before a segment. Linux `tcp_may_raise_cwnd`: if this
+/// degree exceeds three, SACKs also increase the window.
 #[test]
 fn the_degree_of_reordering_is_the_largest_distance() {
     let mut wire = Wire::default();

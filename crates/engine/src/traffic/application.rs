@@ -2,8 +2,8 @@
 //! written, and how much.
 //!
 //! Like a traffic source, an application is a state machine without side effects. The guest of the
-//! kernel engine uses the same code. It never blocks. If TCP cannot send data yet, the data waits
-//! in the socket and is sent later.
+//! kernel engine uses the same code. An application never blocks. If TCP cannot send data yet, the
+//! data waits in the socket and is sent later.
 //!
 //! Data that would be due in a pause is never written. An application that writes at a rate starts
 //! counting again at the end of the pause. Chunks keep their planned times.
@@ -93,8 +93,8 @@ pub struct Application {
 }
 
 impl Application {
-    /// Creates an application that does not write during `pauses`. It starts at the first call of
-    /// [`Application::next`].
+    /// Creates an application that does not write during `pauses`. The application starts at the
+    /// first call of [`Application::next`].
     pub fn new(writes: Writes, pauses: Vec<[Time; 2]>) -> Application {
         Application {
             writes,

@@ -58,7 +58,7 @@ pub enum Step {
         /// long.
         idle: Time,
     },
-    /// Open a TCP connection now. Its sender always has data to send.
+    /// Open a TCP connection now. The sender of this connection always has data to send.
     Load,
     /// Request this many bytes now on a connection that was opened with [`Step::Load`].
     Ask {

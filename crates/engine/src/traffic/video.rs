@@ -243,7 +243,7 @@ struct Video {
     media: f64,
     /// Mean time between frames, in ns.
     interval_ns: f64,
-    /// The current bitrate, in bit/s. It is between `least` and `most`.
+    /// The current bitrate, in bit/s. The bitrate is between `least` and `most`.
     bitrate: f64,
     least: f64,
     most: f64,

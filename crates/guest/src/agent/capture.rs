@@ -27,8 +27,8 @@ const DRAIN_NS: u64 = 50_000_000;
 /// into the processor's cache, and the fewer pages must be mapped.
 const RING_PACKETS: [usize; 2] = [1 << 13, 1 << 16];
 
-/// Mean frame size that is assumed to compute the capacity of rings, in bytes. It is a sixth of the
-/// size of a full frame, so the rings have spare capacity for bursts.
+/// Mean frame size that is assumed to compute the capacity of rings, in bytes. The assumed size is
+/// a sixth of the size of a full frame, so the rings have spare capacity for bursts.
 const SMALL_FRAME: u64 = 256;
 
 /// Returns how many packets can pass the fastest link within [`DRAIN_NS`]. The number is the sum
@@ -51,8 +51,8 @@ fn ring_packets(job: &Job) -> usize {
     (passing(job) as usize).clamp(least, most)
 }
 
-/// Returns the time between two reads of the captures, in ns. This is [`DRAIN_NS`], or less if a
-/// ring cannot hold the packets that arrive within that time.
+/// Returns the time between two reads of the captures, in ns. The result is [`DRAIN_NS`], or less
+/// if a ring cannot hold the packets that arrive within that time.
 pub fn drain_ns(job: &Job) -> u64 {
     let [_, most] = RING_PACKETS;
     match passing(job) {

@@ -163,7 +163,8 @@ impl<'a> Connection<'a> {
         Ok(())
     }
 
-    /// Writes as much data as the socket accepts. Called when the sender's socket is writable.
+    /// Writes as much data as the socket accepts. Call this function when the sender's socket is
+    /// writable.
     pub fn write(&mut self, zeros: &Zeros) {
         let (Some(socket), false) = (&self.sender, self.stopped) else {
             return;
@@ -193,7 +194,7 @@ impl<'a> Connection<'a> {
         }
     }
 
-    /// Reads the data that has arrived. Called when the receiver's socket is readable.
+    /// Reads the data that has arrived. Call this function when the receiver's socket is readable.
     pub fn read(&mut self, clock: Clock, poll: &Poll) {
         // The completion time is needed only for transfers of limited size and for chunks.
         let ends = self.flow.bytes.is_some() || self.application.is_some();

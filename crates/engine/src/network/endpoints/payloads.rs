@@ -1,4 +1,4 @@
-//! A slab with the payloads of the datagrams in the network. It reuses slots and buffers.
+//! A slab with the payloads of the datagrams in the network. The slab reuses slots and buffers.
 
 /// When this many slots are in use, the payloads of dropped packets are released for the first
 /// time.

@@ -18,8 +18,8 @@ pub(super) struct Pen {
     /// packets in both lists leave at the same time, the packet in `ordered` arrived first and
     /// leaves first.
     overtaking: BinaryHeap<Reverse<Overtaking>>,
-    /// Number of packets put into `overtaking` so far. It orders packets that leave at the same
-    /// time.
+    /// Number of packets put into `overtaking` so far. This number orders packets that leave at the
+    /// same time.
     arrivals: u64,
     /// When the next packet leaves. [`Time::NEVER`] if the pen is empty.
     due: Time,

@@ -1,5 +1,6 @@
-//! QUIC stacks. A server runs on the sender's host, and a client runs on the receiver's host. Both
-//! are small programs that belong to tailback (`tailback kernel build --program NAME`).
+//! QUIC stacks. A server runs on the sender's host, and a client runs on the receiver's host.
+//! Server and client are small programs that belong to tailback
+//! (`tailback kernel build --program NAME`).
 
 use super::{IPV6, Made, client, result, server, words_of};
 use crate::plan::Ready;

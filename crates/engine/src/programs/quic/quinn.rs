@@ -1,4 +1,4 @@
-//! quinn is a QUIC stack in Rust. It always paces packets.
+//! quinn is a QUIC stack in Rust. quinn always paces packets.
 
 use super::*;
 use crate::programs::Build;

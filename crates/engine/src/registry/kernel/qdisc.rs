@@ -97,8 +97,8 @@ pub struct Xstats {
 }
 
 impl Qdisc {
-    /// The defaults for the fields of an entry. They describe a queue that Linux does not support:
-    /// a single FIFO queue for all flows, without options.
+    /// The defaults for the fields of an entry. These defaults describe a queue that Linux does not
+    /// support: a single FIFO queue for all flows, without options.
     pub const DEFAULT: Qdisc = Qdisc {
         kinds: &[],
         since: None,
@@ -436,8 +436,8 @@ pub fn impossible(
 /// written instead.
 pub fn derives(_: &mut Words<'_>, _: &'static str) {}
 
-/// Writes nothing. The option exists only in the simulator. It needs no error, because it has no
-/// effect without another option, which is rejected.
+/// Writes nothing. The option exists only in the simulator. This option needs no error, because it
+/// has no effect without another option, which is rejected.
 pub fn simulated(words: &mut Words<'_>, name: &'static str) {
     if words.showing
         && let Some(value) = words.options.get(name)

@@ -44,7 +44,7 @@ impl End {
     }
 }
 
-/// Sends `per_rtt` segments in each RTT of 100 ms. Returns how many of them the receiver
+/// Sends `per_rtt` segments in each RTT of 100 ms. Returns how many of these segments the receiver
 /// acknowledges singly before it delays an ACK for the first time.
 fn acknowledged_singly(rcvbuf: ReceiveBuffer, per_rtt: u64) -> u64 {
     let plan = TcpPlan {
@@ -409,8 +409,8 @@ fn a_delayed_ack_is_not_postponed() {
     assert_eq!(end.receiver.deadline(), ms(41));
     assert!(end.data(1, ms(2), Ecn::NotEct, 0).is_empty());
     assert_eq!(end.receiver.deadline(), ms(41));
-    // The delayed ACK is due in 10 ms. This is a quarter of its delay of 40 ms, so it is sent at
-    // once.
+    // The delayed ACK is due in 10 ms. This time is a quarter of the ACK's delay of 40 ms, so the
+    // ACK is sent at once.
     assert_eq!(end.data(2, ms(31), Ecn::NotEct, 0).len(), 1);
     assert_eq!(end.receiver.deadline(), Time::NEVER);
 }
@@ -512,8 +512,8 @@ fn a_packet_that_covers_blocks_ends_them() {
     assert_eq!(end.receiver.arrived(), 63);
 }
 
-/// Sends segments with these timestamps and ECN fields, 1 us apart. Returns which of them the
-/// receiver acknowledges at once.
+/// Sends segments with these timestamps and ECN fields, 1 us apart. Returns which of these segments
+/// the receiver acknowledges at once.
 fn hurried(plan: TcpPlan, segments: &[(Time, Ecn)]) -> Vec<bool> {
     let echo = EcnEcho::of(true, EcnFeedback::AccEcn, EcnNeed::Accurate);
     let mut end = End {

@@ -18,8 +18,8 @@ const CODE: [&str; 8] = [
     "bin", "lib", "lib32", "lib64", "libx32", "nix", "sbin", "usr",
 ];
 
-/// Folders that the agent makes for every root. They replace the folders with these names in the
-/// image.
+/// Folders that the agent makes for every root. They replace the image's own folders with these
+/// names.
 const NEW: [&str; 3] = ["dev", "proc", "sys"];
 
 /// Size above which a file is mounted instead of copied, in bytes.
