@@ -395,7 +395,7 @@ impl Host {
         if !rest.is_multiple_of(u64::from(self.mss)) && lens.any(|len| len < self.mss) {
             return Err((
                 Category::Nagle,
-                "a short segment waits for another's ACK".to_owned(),
+                "Nagle's algorithm delays a short segment".to_owned(),
             ));
         }
         Ok(())
@@ -456,7 +456,7 @@ impl Host {
             .binary_search(&byte)
             .map(|n| n as u64)
             .map_err(|_| {
-                let why = format!("{byte} is not where a segment of the simulator begins");
+                let why = format!("no segment of the simulator begins at byte {byte}");
                 (Category::PartOfSegment, why)
             })
     }
@@ -519,7 +519,7 @@ impl Host {
         }
         if let (true, Some(counters)) = (self.accurate, packet.accecn()) {
             if blocks.len() > 2 {
-                let why = "three SACK blocks beside the AccECN option";
+                let why = "an ACK has three SACK blocks and the AccECN option";
                 return Err((Category::PartOfSegment, why.to_owned()));
             }
             Counters::from_the_wire(counters).put(&mut told);
@@ -540,7 +540,7 @@ impl Host {
         let units = unit(packet.start)..unit(packet.end);
         let known = units.clone().filter(|u| self.arrived.contains(u)).count();
         if known > 0 && known < units.len() {
-            let why = "a packet of several segments, of which some have arrived";
+            let why = "some segments of a packet have already arrived";
             return Err((Category::PartOfSegment, why.to_owned()));
         }
         let mut wire = Wire::default();

@@ -216,7 +216,7 @@ impl Reader {
             from
         };
         if until < from {
-            return Err(self.error("a range that does not run backwards"));
+            return Err(self.error("a range whose end is not below its start"));
         }
         Ok(if relative {
             When::Relative(from, until)
@@ -322,7 +322,7 @@ impl Reader {
         if segment.end.wrapping_sub(segment.start) != len {
             self.at = at_len;
             let should = segment.end.wrapping_sub(segment.start);
-            return Err(self.error(&format!("a length of {should}, as the range has")));
+            return Err(self.error(&format!("{should}, the length of the range")));
         }
         self.expect(")", "`)`")?;
         loop {
@@ -400,7 +400,7 @@ impl Reader {
                     let to = self.number("the end of the block")?;
                     if to <= from {
                         self.at = end;
-                        return Err(self.error("the end of a block that is not empty"));
+                        return Err(self.error("an end above the start of the block"));
                     }
                     blocks.push((from, to));
                 }
@@ -445,7 +445,7 @@ impl Reader {
             let value = self.number("bytes")?;
             if value >> 24 != 0 {
                 self.at = start;
-                return Err(self.error("bytes of 24 bits"));
+                return Err(self.error("a number of at most 24 bits"));
             }
             counters[at] = Some(value);
         }

@@ -31,7 +31,9 @@ fn word(judged: &Judged) -> &'static str {
 fn why(judged: &Judged) -> String {
     let mut parts = Vec::new();
     match &judged.verdict {
-        Verdict::Pass { until: Some(line) } => parts.push(format!("up to line {line}: closing")),
+        Verdict::Pass { until: Some(line) } => {
+            parts.push(format!("up to line {line}, where the connection closes"));
+        }
         Verdict::Pass { until: None } => {}
         Verdict::Fail {
             line,

@@ -163,7 +163,10 @@ impl Run<'_> {
                 let option = self.setup.option;
                 self.setup.run(commands)?;
                 if self.host.is_some() && self.setup.option != option {
-                    return no(Category::Command, "the AccECN option is switched off or on");
+                    return no(
+                        Category::Command,
+                        "the AccECN option changes during the connection",
+                    );
                 }
                 Ok(())
             }
@@ -229,7 +232,7 @@ impl Run<'_> {
         let now = self.now;
         if packet.has('S') && !packet.has('.') {
             if self.link != Link::Listening {
-                return no(Category::Handshake, "a SYN to a connection");
+                return no(Category::Handshake, "a second SYN arrives");
             }
             if !packet.is_empty() {
                 return no(Category::FastOpen, "a SYN with data");
@@ -245,7 +248,10 @@ impl Run<'_> {
             return Err(Stop::Closed);
         }
         let Some(host) = &mut self.host else {
-            return no(Category::Handshake, "a packet without a connection");
+            return no(
+                Category::Handshake,
+                "a packet arrives before a connection exists",
+            );
         };
         match (self.link, packet.has('S'), packet.has('.')) {
             (Link::Connecting, true, true) => {
@@ -258,11 +264,17 @@ impl Run<'_> {
                 Ok(host.established(packet, now)?)
             }
             (Link::Open, false, true) => Ok(host.receive(packet, now)?),
-            (_, _, false) => no(Category::Handshake, "a segment without ACK"),
-            (Link::Open, true, true) => no(Category::Challenge, "a SYN-ACK to an open connection"),
+            (_, _, false) => no(
+                Category::Handshake,
+                "a segment arrives without the ACK flag",
+            ),
+            (Link::Open, true, true) => no(
+                Category::Challenge,
+                "a SYN-ACK arrives on an open connection",
+            ),
             _ => no(
                 Category::Handshake,
-                "packets that do not belong to a handshake",
+                "a packet arrives that does not belong to the handshake",
             ),
         }
     }
@@ -287,7 +299,7 @@ impl Run<'_> {
                     return no(Category::Socket, "connect() fails");
                 }
                 let Some(answer) = self.inbound_after(index).find(|p| p.has('S')) else {
-                    return no(Category::Handshake, "a connection that nobody answers");
+                    return no(Category::Handshake, "the SYN gets no answer");
                 };
                 let agreed = Agreed::as_client(self.setup.ecn, answer);
                 let mut host = Host::new(&self.setup, answer, agreed, self.inbound_after(index))?;
@@ -361,7 +373,10 @@ impl Run<'_> {
             return Err(Stop::Closed);
         }
         if self.host.is_none() {
-            return no(Category::Handshake, "a packet without a connection");
+            return no(
+                Category::Handshake,
+                "a packet is expected before a connection exists",
+            );
         }
         let (earliest, latest) = (from.since(self.tolerance), to + self.tolerance);
         let accurate = (self.host.as_ref())
@@ -372,7 +387,7 @@ impl Run<'_> {
             let Some(sent) = self.next_sent(latest) else {
                 let syn_ack = packet.has('S') && packet.has('.');
                 if syn_ack {
-                    return no(Category::Handshake, "a SYN-ACK is sent again");
+                    return no(Category::Handshake, "the server repeats its SYN-ACK");
                 }
                 let got = if at == packet.start {
                     "nothing".to_owned()

@@ -124,7 +124,7 @@ impl Setup {
                     "3" => (Much::Accurate, Much::Accurate),
                     "4" => (Much::Rfc3168, Much::Accurate),
                     "5" => (Much::None, Much::Accurate),
-                    _ => return unknown("ECN in another way"),
+                    _ => return unknown("an unsupported mode of ECN"),
                 };
             }
             ("tcp_ecn_option", value) => {
@@ -133,7 +133,7 @@ impl Setup {
                     "1" => AccEcnOption::Minimum,
                     "2" => AccEcnOption::Full,
                     "3" => AccEcnOption::Persist,
-                    _ => return unknown("the AccECN option in another way"),
+                    _ => return unknown("an unsupported mode of the AccECN option"),
                 };
             }
             ("tcp_ecn_fallback", _) => self.fallback = value != "0",
@@ -148,10 +148,12 @@ impl Setup {
             }
             ("tcp_syncookies", "0" | "1") => {}
             ("tcp_syncookies", _) => {
-                return Err((Category::SynCookies, "SYN cookies always".to_owned()));
+                let why = "every SYN-ACK carries a SYN cookie";
+                return Err((Category::SynCookies, why.to_owned()));
             }
             ("tcp_shrink_window", "1") => {
-                return Err((Category::Window, "the window may shrink".to_owned()));
+                let why = "the receive window may shrink";
+                return Err((Category::Window, why.to_owned()));
             }
             ("tcp_pacing_ss_ratio", "200") | ("tcp_pacing_ca_ratio", "120") => {}
             ("tcp_reordering", "3") | ("tcp_recovery", "1") | ("tcp_frto", "2") => {}
@@ -160,8 +162,8 @@ impl Setup {
             // of challenge ACKs.
             ("tcp_tso_win_divisor" | "tcp_min_tso_segs" | "tcp_rmem" | "tcp_wmem", _) => {}
             ("tcp_invalid_ratelimit" | "tcp_notsent_lowat", _) => {}
-            ("tcp_rto_max_ms", _) => return unknown("another ceiling of the timeout"),
-            _ => return unknown("a setting the simulator does not have"),
+            ("tcp_rto_max_ms", _) => return unknown("another upper limit of the timeout"),
+            _ => return unknown("a setting that the simulator does not have"),
         }
         Ok(())
     }
@@ -229,10 +231,10 @@ fn of_event(what: &What) -> Option<Beyond> {
                 return not(Category::Nagle, "MSG_EOR, MSG_MORE or TCP_CORK");
             }
             if call.name == "setsockopt" && has(&["SO_RCVBUF"]) {
-                return not(Category::Window, "a receive buffer of a given size");
+                return not(Category::Window, "the script sets the receive buffer");
             }
             if has(&["TCP_USER_TIMEOUT"]) {
-                return not(Category::GiveUp, "a connection that gives up");
+                return not(Category::GiveUp, "the connection gives up after a timeout");
             }
             if call.name == "splice" || call.name == "sendfile" || call.name.starts_with("epoll") {
                 return not(Category::Socket, &format!("{}()", call.name));

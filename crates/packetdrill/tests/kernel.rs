@@ -56,7 +56,7 @@ fn compare(path: &Path, now: &str) {
 }
 
 #[test]
-fn verdicts_are_those_of_the_table() {
+fn verdicts_match_the_table() {
     let Some(scripts) = scripts() else { return };
     let rows: Vec<report::Row> = scripts.iter().map(|(n, s)| (n.clone(), judge(s))).collect();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -109,7 +109,7 @@ fn otherwise(packet: &Segment) -> Vec<Segment> {
 /// script expects the packet a second later, or with another acknowledgement number, or with
 /// another value of a field.
 #[test]
-fn every_judged_packet_is_compared() {
+fn every_checked_packet_is_compared() {
     let Some(scripts) = scripts() else { return };
     for (name, script) in scripts {
         let told = judge(&script);

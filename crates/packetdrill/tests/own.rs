@@ -31,7 +31,7 @@ fn open(rest: &str) -> String {
 /// Every script must pass, and check as many packets, fields and assertions as the expected table
 /// lists.
 #[test]
-fn own_scripts_hold() {
+fn own_scripts_pass() {
     let rows: Vec<report::Row> = scripts_in(&own())
         .expect("tests/own")
         .iter()
@@ -99,7 +99,7 @@ fn every_packet_is_compared() {
 }
 
 #[test]
-fn a_failure_says_what_was_expected_and_what_came() {
+fn a_failure_reports_what_was_expected_and_what_was_sent() {
     let wrong = open(
         "+0 write(4, ..., 3000) = 3000\n+0 > P. 1:2001(2000) ack 1\n+.1 > . 1:1001(1000) ack 1\n",
     );
@@ -142,7 +142,7 @@ fn times_have_a_tolerance() {
 /// If a script contains an unsupported part, the verdict must name this part instead of ignoring
 /// it.
 #[test]
-fn what_does_not_apply_is_said() {
+fn unsupported_parts_are_reported() {
     let category = |text: &str| match judged(text).verdict {
         Verdict::NotApplicable { category, line, .. } => (category, line),
         other => panic!("{other:?}"),
@@ -195,7 +195,7 @@ fn what_does_not_apply_is_said() {
 /// If any part of a script is removed or replaced, the result is an error or a verdict, never a
 /// panic.
 #[test]
-fn no_script_is_too_broken() {
+fn broken_scripts_do_not_panic() {
     let (mut errors, mut verdicts) = (0, 0);
     for path in scripts_in(&own()).expect("tests/own") {
         let text = std::fs::read_to_string(&path).expect("a script");

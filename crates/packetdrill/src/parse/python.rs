@@ -180,7 +180,7 @@ impl Reader {
     fn part(&mut self) -> Parsed<()> {
         self.parts += 1;
         if self.parts > MOST_PARTS {
-            return Err(self.error("an expression of fewer parts"));
+            return Err(self.error("an expression with fewer parts"));
         }
         Ok(())
     }

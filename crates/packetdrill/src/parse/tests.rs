@@ -110,7 +110,7 @@ fn assertions() {
 }
 
 #[test]
-fn errors_have_a_place() {
+fn errors_name_their_position() {
     for (text, message) in [
         (
             "+0 < X 0:0(0)",
@@ -118,7 +118,7 @@ fn errors_have_a_place() {
         ),
         (
             "\n+0 < . 1:1001(99) ack 1",
-            "2:15: expected a length of 1000, as the range has, found `99)`",
+            "2:15: expected 1000, the length of the range, found `99)`",
         ),
         (
             "+0 close(3",
@@ -142,7 +142,7 @@ fn errors_have_a_place() {
         ),
         (
             "+0 > . 1:1(0) ack 1 <ECN e1b 16777216>",
-            "1:30: expected bytes of 24 bits, found `16777216>`",
+            "1:30: expected a number of at most 24 bits, found `16777216>`",
         ),
         (
             "+0 %{ assert a = 3 }%",
@@ -164,12 +164,12 @@ fn errors_have_a_place() {
 }
 
 #[test]
-fn expressions_are_as_deep_as_the_stack_allows() {
+fn too_deep_expressions_are_rejected() {
     let many = 100_000;
     for (begin, end) in [("(", ")"), ("not ", ""), ("1 + ", ""), ("1 or ", "")] {
         let expression = format!("{}1{}", begin.repeat(many), end.repeat(many));
         let found = error(&format!("+0 %{{ assert {expression}\n}}%"));
-        assert!(found.contains("an expression of fewer parts"), "{found}");
+        assert!(found.contains("an expression with fewer parts"), "{found}");
         let expression = format!("{}1{}", begin.repeat(50), end.repeat(50));
         only(&format!("+0 %{{ assert {expression}\n}}%"));
     }
