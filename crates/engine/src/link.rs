@@ -200,8 +200,8 @@ impl Link {
         !self.busy || self.held
     }
 
-    /// Serves the link. Call this at the time that the previous call returned, and when a packet
-    /// arrives at an idle link. A packet that leaves is written to `packet`.
+    /// Serves the link. Call this function at the time that the previous call returned, and when a
+    /// packet arrives at an idle link. A packet that leaves is written to `packet`.
     #[inline]
     pub fn serve(&mut self, now: Time, packet: &mut Packet) -> Next {
         if !self.plain {

@@ -131,8 +131,8 @@ pub struct Network {
 }
 
 impl Network {
-    /// Replaces the queue of a link. Intended for tests and for queues that are not registered.
-    /// Call this before the run.
+    /// Replaces the queue of a link. This function is for tests and for queues that are not
+    /// registered. Call this function before the run.
     pub fn replace_queue(&mut self, link: usize, queue: Box<dyn Queue>) {
         self.links[link].queue = queue;
         self.links[link]

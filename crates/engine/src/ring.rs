@@ -135,7 +135,8 @@ impl<T: Copy> Ring<T> {
         self.pop_if(to, |_| true)
     }
 
-    /// Moves the oldest element to `to` if it meets a condition. Returns whether it moved.
+    /// Moves the oldest element to `to` if this element meets a condition. Returns whether it
+    /// moved.
     #[inline]
     pub fn pop_if(&mut self, to: &mut T, condition: impl FnOnce(&T) -> bool) -> bool {
         match self.front() {

@@ -54,8 +54,9 @@ fn heading(first: &str, columns: &[Column]) -> String {
 ///   ACK.
 /// - CUBIC keeps 717/1024 of 20 segments, which is 14. The first ACK reduces DCTCP's alpha by 1/16,
 ///   from 1 to 960/1024, so DCTCP keeps 20 - (20 * 960 >> 11) = 11.
-/// - The reduction ends with the first ACK of a segment sent after it began. The mark came with the
-///   third ACK, when 22 segments had been sent, so the reduction ends with ACK 23.
+/// - The reduction ends with the first ACK of a segment that was sent after the reduction began.
+///   The mark came with the third ACK, when 22 segments had been sent, so the reduction ends with
+///   ACK 23.
 /// - In the original patch alpha is 0, so the window stays the same for the round. But Linux 3.2 is
 ///   then in slow start and gains a segment.
 #[test]
@@ -146,7 +147,7 @@ fn rounds() {
 
 /// Shows Prague's window ACK by ACK, with an RTT of 20 ms. Alpha is 1 at the first mark, so the
 /// window must fall to half. Each ACK reduces the window by one segment. ACKs of unmarked segments
-/// still increase it. The next mark starts another CWR with the current alpha.
+/// still increase the window. The next mark starts another CWR with the current alpha.
 #[test]
 fn prague_by_acks() {
     let set: &[(&str, Value)] = &[];

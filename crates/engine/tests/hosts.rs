@@ -346,7 +346,7 @@ fn a_flow_sees_both_hosts_wait() {
         outcome.flows[0].rtt.mean().expect("samples")
     };
     let more = rtt("vm") - rtt("ideal");
-    // 60 s have at least 2900 round trips of a window of two segments.
+    // In 60 s there are at least 2900 round trips, each with a window of two segments.
     let error = 2.0_f64.sqrt() * (max - min) as f64 / (12.0 * 2_900.0_f64).sqrt();
     assert!((more - (min + max) as f64).abs() < 4.0 * error, "{more} ns");
 }

@@ -113,7 +113,7 @@ fn a_slot_of_the_last_packet_counts_up_to_the_end() {
 }
 
 /// Cake contains a shaper, so the link sends packets from Cake at once. A wire after Cake still
-/// serialises them.
+/// serialises these packets.
 #[test]
 fn a_queue_that_shapes_is_the_links_only_shaper() {
     let cake = [("tins", Value::Word("besteffort"))];

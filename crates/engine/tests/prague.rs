@@ -356,7 +356,7 @@ fn rate(outcome: &Outcome, flow: usize) -> f64 {
 /// the RTT makes T much longer. T is longer if a mark comes shortly before the end of the 25 ms: it
 /// starts CWR for a round trip, but no reduction. The published value is 2.6. This published value
 /// was measured at 40 Mbit/s with an RTT of 5 ms beside a CUBIC flow. The longer T explains a
-/// factor of 1.39 of this value.
+/// factor of 1.39 of the published value.
 #[test]
 fn rate_at_random_marks_does_not_depend_on_the_rtt() {
     for (rtt, p) in [(2, 0.02), (5, 0.02), (5, 0.05), (10, 0.02), (10, 0.05)] {

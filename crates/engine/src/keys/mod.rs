@@ -118,7 +118,7 @@ pub enum KeyKind {
     Words,
     /// A table whose values are strings.
     Texts,
-    /// The sign by which tailback recognises that a server is ready.
+    /// How tailback recognises that a server is ready.
     Ready,
     /// A date, with or without a time.
     Date,
@@ -152,7 +152,7 @@ pub enum KeyKind {
 pub struct TableDef {
     /// How the table is written in a file, such as `[bottleneck]`.
     pub label: &'static str,
-    /// What the table is for.
+    /// The purpose of the table.
     pub doc: &'static str,
     /// The keys, in the order in which the reference lists them.
     pub keys: &'static [Key],
@@ -214,9 +214,9 @@ pub struct Limit {
 pub enum Takes {
     /// One of these values.
     Only(&'static [&'static str]),
-    /// All values up to this value.
+    /// This value and all smaller values.
     AtMost(&'static str),
-    /// All values from this value on.
+    /// This value and all larger values.
     AtLeast(&'static str),
 }
 

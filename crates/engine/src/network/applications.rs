@@ -35,8 +35,8 @@ pub(super) fn of_flow(flow: &FlowPlan, mss: u64) -> Option<Box<Application>> {
 }
 
 impl Network {
-    /// Lets a flow's application write and request the data that is due. If the flow ends now,
-    /// stops the flow.
+    /// Lets a flow's application write and request the data that is due. If the flow's stop time
+    /// has come, stops the flow.
     pub(super) fn run_application(&mut self, id: Component, number: usize) {
         let now = self.now;
         let stop = self.flows[number].stop.unwrap_or(Time::NEVER);

@@ -303,7 +303,7 @@ impl Entry {
 
 impl Network {
     /// Attaches endpoints to the sender's and the receiver's side of an entry of `[[programs]]`.
-    /// Call this before the run. An entry without endpoints sends nothing.
+    /// Call this function before the run. An entry without endpoints sends nothing.
     ///
     /// # Panics
     /// Panics if the plan has no such entry.

@@ -26,7 +26,7 @@ pub(super) struct Impaired {
     /// The link's own jitter and slots. This field is also set if the delay has changed during the
     /// run, because packets must keep their order.
     more: Option<More>,
-    /// When the last packet passes the link's delay, jitter and slots. Later packets must not
+    /// When the link's delay, jitter and slots end for the last packet. Later packets must not
     /// overtake this packet.
     last: Time,
     steps: Vec<Step>,

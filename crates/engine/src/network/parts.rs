@@ -118,8 +118,8 @@ fn constant_delay(link: &LinkPlan) -> Option<Time> {
 }
 
 /// A union-find structure. The elements of the structure are the links and the groups of flows and
-/// sources. All elements of a set must be in one part. The numbers of groups follow the numbers of
-/// links.
+/// sources. All elements of a set must be in the same part. The numbers of groups follow the
+/// numbers of links.
 struct Sets {
     above: Vec<usize>,
     /// For each set, the lowest number of its links. The index is the root of the set.

@@ -343,7 +343,8 @@ impl Network {
     }
 
     /// Counts the packets that links have created by splitting a slot's packets. Such packets count
-    /// as packets that have entered the network. Call this before [`Places`] uses this count.
+    /// as packets that have entered the network. Call this function before [`Places`] uses this
+    /// count.
     fn count_splits(&mut self, slot: usize) {
         if !self.plan.offloads {
             return;

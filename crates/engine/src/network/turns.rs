@@ -39,7 +39,7 @@ pub(super) struct Turns {
 pub(super) struct Current {
     pub at: Time,
     pub bytes: u64,
-    /// When the request was last sent. `None` once the server has received it.
+    /// When the request was last sent. `None` once the server has received the request.
     pub sent: Option<Time>,
     /// Whether the request was sent with the third packet of the handshake.
     pub with_handshake: bool,

@@ -67,7 +67,7 @@ fn half(cwnd: u32) -> u64 {
 
 impl Sender {
     /// Makes the sender combine up to `most` segments into one packet, or fewer if that many do not
-    /// fit. Call this before the sender connects.
+    /// fit. Call this function before the sender connects.
     pub fn joining(mut self, most: u16) -> Sender {
         self.plan.joined = most.min(most_joined(self.plan.mss, self.plan.header));
         self.single_below = 0;

@@ -172,8 +172,8 @@ mod tests {
         }
         assert_eq!(tuned.clamp, TUNED_WINDOW.0, "the round is not over");
         tuned.grows(Time::from_ms(100), Time::from_ms(100));
-        // The application reads 20 segments, and it read 10 in the RTT before. So w = 2 x 20 + 16 =
-        // 56, and g = 1.
+        // The application reads 20 segments in this RTT, and it read 10 segments in the previous
+        // RTT. So w = 2 x 20 + 16 = 56, and g = 1.
         assert_eq!(tuned.clamp, (56 + 112) * 1_448);
         assert_eq!(tuned.space, 20 * 1_448);
     }

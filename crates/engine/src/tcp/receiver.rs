@@ -574,7 +574,7 @@ impl Receiver {
     /// Reports as duplicates the first of the segments `start..end` that had arrived out of order,
     /// and the segments that follow it without a hole. A packet of several segments has repeated
     /// these segments (Linux `tcp_data_queue_ofo`, `tcp_ofo_queue`). A D-SACK is one block. So if
-    /// the packet begins with other duplicates, only these are reported.
+    /// the packet begins with other duplicates, only the duplicates at the beginning are reported.
     fn report_covered(&mut self, start: u64, end: u64) {
         if self.sack.dsack.is_none()
             && let Some((first, known)) = self.out_of_order.first_from(start)

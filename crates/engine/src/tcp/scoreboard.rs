@@ -314,8 +314,8 @@ impl Scoreboard {
         sent
     }
 
-    /// Call this after one or more calls of [`Scoreboard::pop`]. Removes the acknowledged segments
-    /// from the SACKed ranges, and moves the start of the search for lost segments.
+    /// Call this function after one or more calls of [`Scoreboard::pop`]. Removes the acknowledged
+    /// segments from the SACKed ranges, and moves the start of the search for lost segments.
     #[inline]
     pub fn popped(&mut self) {
         if !self.sacked.is_empty() {

@@ -172,7 +172,7 @@ impl Sender {
     }
 
     /// Returns this sender with `first` as the number of its first segment. The number does not
-    /// affect the behaviour. Call this before the sender connects.
+    /// affect the behaviour. Call this function before the sender connects.
     pub fn numbered_from(mut self, first: u64) -> Sender {
         if first == 0 {
             return self;
@@ -185,7 +185,7 @@ impl Sender {
     }
 
     /// Returns this sender with the timer phase of its host, which determines when timers fire.
-    /// Call this before the sender connects.
+    /// Call this function before the sender connects.
     pub fn at_phase(mut self, phase: WheelPhase) -> Sender {
         self.timer.clock = self.timer.clock.at_phase(phase);
         self

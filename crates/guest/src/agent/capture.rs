@@ -385,8 +385,8 @@ impl Captures {
         Some(wire.lost())
     }
 
-    /// Completes the packet file. Call this after all queues are finished. Returns how many packets
-    /// the file contains, or `None` if there is no packet file.
+    /// Completes the packet file. Call this function after all queues are finished. Returns how
+    /// many packets the file contains, or `None` if there is no packet file.
     pub fn finish_packets(&mut self) -> io::Result<Option<PacketCount>> {
         if let Some(error) = self.broken.take() {
             return Err(error);
@@ -417,8 +417,8 @@ impl Captures {
         }
     }
 
-    /// Returns the measurements of the programs. Call this after all queues are finished. `ends`
-    /// describes how both sides of each program ended.
+    /// Returns the measurements of the programs. Call this function after all queues are finished.
+    /// `ends` describes how both sides of each program ended.
     pub fn take_programs(
         &mut self,
         ends: &[[Option<Ended>; 2]],
@@ -434,8 +434,8 @@ impl Captures {
         taps.finish(ends, self.end_ns, series)
     }
 
-    /// Returns how many packets the captures missed because a ring was full. Call this after
-    /// [`Captures::take_programs`].
+    /// Returns how many packets the captures missed because a ring was full. Call this function
+    /// after [`Captures::take_programs`].
     pub fn lost(&self) -> u64 {
         let schedules = self
             .links

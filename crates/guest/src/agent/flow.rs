@@ -352,8 +352,8 @@ impl<'a> Connection<'a> {
         sampler.interval(now, &state, tcp::gauges(socket, self.gauges), series);
     }
 
-    /// Records the sender's state. Call this when the sender may have received a packet or its
-    /// timer may have expired.
+    /// Records the sender's state. Call this function when the sender may have received a packet or
+    /// its timer may have expired.
     pub fn record_change(&mut self, now: u64, series: &mut Series) {
         let (Some(socket), Some(sampler)) = (&self.sender, &mut self.sampler) else {
             return;

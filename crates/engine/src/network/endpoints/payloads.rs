@@ -47,8 +47,8 @@ impl Payloads {
         self.in_use() >= self.look_at
     }
 
-    /// Call this after releasing the payloads of dropped packets. The next release is due when the
-    /// number of slots in use has doubled.
+    /// Call this function after releasing the payloads of dropped packets. The next release is due
+    /// when the number of slots in use has doubled.
     pub fn reclaimed(&mut self) {
         self.look_at = FIRST_LOOK.max(2 * self.in_use());
     }

@@ -11,8 +11,8 @@ use crate::units::Time;
 /// Packets, ordered by the time at which they leave ([`Packet::stamp`]). Packets that leave at the
 /// same time keep the order in which they arrived.
 pub(super) struct Pen {
-    /// Packets that leave in the order in which they arrived. Nearly all packets are here, because
-    /// a queue is faster than a heap.
+    /// Packets that leave in the order in which they arrived. Nearly all packets are in this queue,
+    /// which is faster than a heap.
     ordered: Ring<Packet>,
     /// Packets that overtake a packet in `ordered`: they arrived later, but leave earlier. If
     /// packets in both lists leave at the same time, the packet in `ordered` arrived first and

@@ -7,8 +7,8 @@ use crate::registry::options::{Options, Value};
 pub struct Module {
     /// `tcp_congestion_ops.name`.
     pub name: &'static str,
-    /// The first Linux version with this congestion control. `None` if it exists only in a module
-    /// that the user provides.
+    /// The first Linux version with this congestion control. `None` if the congestion control
+    /// exists only in a module that the user provides.
     pub since: Option<&'static str>,
     /// Whether every kernel contains the congestion control.
     pub built_in: bool,
