@@ -71,7 +71,7 @@ impl Sender {
     }
 
     /// Records that this end has accepted Accurate ECN, and that `third` is the last packet of the
-    /// handshake. Hosts that accept a connection call this before [`Sender::establish`].
+    /// handshake. Hosts that accept a connection call this function before [`Sender::establish`].
     pub fn grant_accurate(&mut self, third: &Packet) {
         self.conn.delivered_ce = self.ecn.grant(third, self.ecn_fallback);
     }

@@ -23,7 +23,8 @@ pub enum EcnEcho {
         /// The ECN codepoint with which the ACKs are sent.
         acks: Ecn,
         /// Whether the receiver acknowledges delayed packets first when CE starts or ends. DCTCP's
-        /// receiver sends this early ACK with every kind of feedback (Linux `dctcp_cwnd_event`).
+        /// receiver acknowledges delayed packets first with every kind of feedback (Linux
+        /// `dctcp_cwnd_event`).
         splits: bool,
     },
 }

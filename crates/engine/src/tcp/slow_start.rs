@@ -85,8 +85,8 @@ impl Sender {
         }
     }
 
-    /// Responds to the undoing of a reduction. If ssthresh is infinite again, slow start continues,
-    /// so this function removes the record of the end of slow start.
+    /// Corrects the record after a reduction has been undone. If ssthresh is infinite again, slow
+    /// start continues, so this function removes the record of the end of slow start.
     pub(super) fn reopen_slow_start(&mut self) {
         if self.needs.control != Control::Window
             && self.window.ssthresh >= INFINITE_SSTHRESH

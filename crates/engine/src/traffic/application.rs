@@ -5,8 +5,8 @@
 //! kernel engine uses the same code. An application never blocks. If TCP cannot send data yet, the
 //! data waits in the socket and is sent later.
 //!
-//! Data that would be due in a pause is never written. An application that writes at a rate starts
-//! counting again at the end of the pause. Chunks keep their planned times.
+//! Data that would be due in a pause is never written. An application that writes at a rate
+//! restarts its schedule at the end of the pause. Chunks keep their planned times.
 
 use crate::units::{Rate, Time};
 

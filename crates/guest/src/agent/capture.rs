@@ -402,7 +402,7 @@ impl Captures {
         packets.finish().map(Some)
     }
 
-    /// Returns the meter of each link. Call this after [`Captures::finish_packets`].
+    /// Returns the meter of each link. Call this function after [`Captures::finish_packets`].
     pub fn take_meters(&mut self) -> impl Iterator<Item = Meter> {
         self.queues.drain(..).map(|queue| queue.meter)
     }
