@@ -3,8 +3,8 @@ per data packet.
 
     python benches/stacks.py
 
-Each stack transfers 200 MB at 100 Mbit/s and 20 ms through fq_codel, without other flows. quinn
-uses encryption and ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time
+Each stack transfers 200 MB over a bottleneck of 100 Mbit/s with fq_codel. The RTT is 20 ms, and
+there are no other flows. quinn uses encryption and ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time
 is the time of the whole run. This time includes the sender, the receiver, the network and the
 writing of files. The fastest of three runs is used, because host load can only slow down a run.
 

@@ -82,7 +82,7 @@ def _screen(evidence: Path, found: Sequence[Judged]) -> Iterator[str]:
         "experiment was frozen. `make pages` writes this page from stored results. For every "
         "criterion, [a separate page](criteria.md) shows the median and the 90th percentile of the "
         "errors. The same page shows how much published numbers vary by chance. [Another "
-        "page](mechanisms.md) shows what each mechanism of the simulator changes in all "
+        "page](mechanisms.md) shows how each mechanism of the simulator affects the results of all "
         "experiments.\n"
     )
     yield "| experiment | criteria met | comparisons within their limits | held out | revision |"

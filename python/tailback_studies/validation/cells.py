@@ -87,9 +87,9 @@ class Measure:
 
     @property
     def own_noise(self) -> float | None:
-        """The relative difference between two means on the kernel: one over the first half of the
-        seeds, and one over the second half. The difference is reduced to the size that is expected
-        between two means over all seeds.
+        """The relative difference between two means of the kernel engine's results: the mean over
+        the first half of the seeds, and the mean over the second half. The difference is reduced to
+        the size that is expected between two means over all seeds.
         """
         half = len(self.kernel) // 2
         if not half:

@@ -73,8 +73,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             continue
         nowhere = False
         yield (
-            f"[{_title(page)}](../../evidence/{page}.md) runs the same scenarios on both engines "
-            f"and compares the results. Each row of the table is a group of scenarios. Each group "
+            f"For the page [{_title(page)}](../../evidence/{page}.md), tailback runs the same "
+            f"scenarios on both engines and compares the results. Each row of the table is a group of scenarios. Each group "
             f"has scenarios with `{name}`, but the numbers count all scenarios of the group, "
             f"including those without `{name}`. The column *scenarios* shows how many scenarios "
             "a group has. Each further column is for one quantity. The column counts the "

@@ -5,9 +5,9 @@
 //! Thinning removes an older ACK even if it is a duplicate ACK or carries SACK blocks, ECN-Echo or
 //! a FIN. ACKs that are removed by thinning count as drops with the cause `ack_filter`.
 //!
-//! Deviations: the kernel engine uses tailback's kernel module `sch_impair`. This module treats
-//! every segment without payload as an ACK, except a SYN. In the simulator, neither a SYN nor the
-//! FIN of a data sender counts as an ACK.
+//! Differences between the engines: on the kernel engine, tailback's kernel module `sch_impair`
+//! treats every segment without payload as an ACK, except a SYN. In the simulator, neither a SYN
+//! nor the FIN of a data sender counts as an ACK.
 
 use std::collections::VecDeque;
 

@@ -22,8 +22,8 @@ keys! {
         /// queue after the event. A change of the delay does not change the order of packets. If an
         /// event reduces a queue's limit, the queue drops packets from its head, as in Linux. But
         /// `fifo`, `step`, `red` and `wred` keep all queued packets, and `cake` drops packets only
-        /// when the next packet arrives. Only for `red` does Linux differ from tailback: Linux
-        /// discards all packets in the queue.
+        /// when the next packet arrives. Linux differs in one case: if an event reduces the limit
+        /// of `red`, Linux discards all queued packets.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. Set the key `start` of these flows
         /// and sources to a later time; the event overrides this key. start_jitter does not delay

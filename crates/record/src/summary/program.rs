@@ -18,7 +18,7 @@ fields! {
         name: String = about();
         /// The entry's kind, if the scenario sets the kind.
         kind: Option<String> = about();
-        /// Measurements of the entry's packets.
+        /// Measurements of the packets of this entry of `[[programs]]`.
         inline measured: MeasuresSummary;
         /// Exit status of each side; null if the side's program was still running at the end, or if
         /// the side did not run a program.

@@ -1,5 +1,5 @@
 //! Resolves the subject of an assertion: a metric, and the flow, link or class that the metric
-//! measures. This module accepts all names of a metric.
+//! measures. A metric may have several names, and an assertion may use any of them.
 
 use std::collections::BTreeSet;
 
