@@ -139,7 +139,8 @@ def test_a_sized_transfer_completes_as_in_the_simulator(tmp_path: Path) -> None:
     [mine], [other] = kernel["flows"], sim["flows"]
     assert mine["delivered_bytes"] == other["delivered_bytes"] == 1_048_576
     assert mine["completion_s"] == pytest.approx(other["completion_s"], rel=0.03)
-    # The transfer ends well before the run. Its throughput is computed over its own duration.
+    # The transfer ends well before the run ends. The throughput of a transfer is computed over the
+    # duration of the transfer.
     assert mine["completion_s"] < 1.5
     assert mine["throughput_mbit"] == pytest.approx(
         8 * 1_048_576 / 1e6 / mine["completion_s"], rel=1e-9
@@ -242,8 +243,9 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
     mine, theirs = kernel["queues"]["up"], sim["queues"]["up"]
     # The filter drops more than half of the ACKs. The remaining ACKs fill the link of 400 kbit/s.
     assert mine["drops"] > mine["packets"] > 0.99 * 8 * 400e3 / 8 / 66
-    # The engines count packets in flight at the edges of the measured time differently. The
-    # difference is at most the number of ACKs for a full path and queue, at two segments per ACK.
+    # The engines count packets in flight at the edges of the measured time differently. The counts
+    # differ by at most the number of ACKs for all segments on the path and in the queue. An ACK
+    # covers two segments.
     edge = (40e6 * 0.02 / 8 / 1514 + 200) / 2
     assert mine["drops"] == pytest.approx(theirs["drops"], abs=edge)
     assert mine["packets"] == pytest.approx(theirs["packets"], abs=edge)
@@ -255,8 +257,8 @@ def test_cake_filters_as_many_acks_as_in_the_simulator(tmp_path: Path, chosen: s
 
 
 def test_flows_over_links_in_a_row_get_what_they_get_in_the_simulator(tmp_path: Path) -> None:
-    # The results of this scenario vary much between seeds. The long flow gets 1.6 to 3 Mbit/s on
-    # either engine.
+    # The results of this scenario differ widely between seeds. The long flow gets 1.6 to 3 Mbit/s
+    # on either engine.
     text = TWO_LINKS.replace('start_jitter = "0s"\n', "") + "[sweep]\nseeds = 30\n"
     means = {}
     for engine in ("kernel", "sim"):
@@ -273,8 +275,8 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n'
     steps = {"steps": [["0s", "10Mbit"], ["1500ms", "2Mbit"]]}
     kernel, run = one(tmp_path, text, bottleneck__rate=steps, warmup="500ms")
-    # The measured time has 1 s at 10 Mbit/s and 1.5 s at 2 Mbit/s. Each packet of 1514 bytes has
-    # 1448 bytes of payload.
+    # In the measured time, the link has a rate of 10 Mbit/s for 1 s and of 2 Mbit/s for 1.5 s. Each
+    # packet of 1514 bytes has 1448 bytes of payload.
     assert kernel["queue"]["utilisation"] == pytest.approx(1.0, abs=0.01)
     mean = (10 * 1 + 2 * 1.5) / 2.5 * 1448 / 1514
     assert kernel["flows"][0]["throughput_mbit"] == pytest.approx(mean, rel=0.03)
@@ -297,8 +299,9 @@ def test_the_rate_changes_when_it_should(tmp_path: Path) -> None:
 def test_a_shapers_burst_decides_as_in_the_simulator(
     tmp_path: Path, burst: str, delack: bool, mbit: tuple[float, float]
 ) -> None:
-    # A packet takes 1.2 ms, and the step threshold is 1 ms. With the burst that tc sets, pairs of
-    # packets pass unmarked. Delayed ACKs cause such pairs, which are not the same on both engines.
+    # The link takes 1.2 ms to send a packet, and the step threshold is 1 ms. With the burst that tc
+    # sets, pairs of packets pass unmarked. Delayed ACKs make the sender send packets in pairs. The
+    # pairs differ between the engines.
     queue = {"aqm": "dualpi2", "any_ect": True}
     text = BASE + '[[flows]]\ncc = "dctcp"\necn = true\n'
     kernel, sim = both(
@@ -324,11 +327,11 @@ def test_a_full_link_is_full_with_offloads(tmp_path: Path) -> None:
     kernel, sim = both(tmp_path, text)
     mine, other = kernel["queue"], sim["queue"]
     assert mine["bytes"] > 5 * 1514 * mine["packets"], "packets consist of several segments"
-    # Each segment becomes a frame with headers of its own.
+    # The link sends each segment as a frame with its own headers.
     assert mine["utilisation"] > 0.99
     assert mine["utilisation"] == pytest.approx(other["utilisation"], abs=0.005)
-    # Without captures, the numbers are the qdisc's: the same bytes, but segments instead of
-    # packets.
+    # Without captures, the results come from the counters of the qdisc. They count the same bytes,
+    # but segments instead of packets.
     blind, _ = one(tmp_path / "blind", text, record__captures=False)
     counted = blind["queue"]
     assert counted["bytes"] == pytest.approx(mine["bytes"], rel=1e-3)
@@ -342,8 +345,8 @@ def test_a_queue_that_splits_packets_passes_segments(tmp_path: Path, aqm: str) -
     text = text.replace('"3s"', '"8s"') + '[[flows]]\ncc = "cubic"\ncount = 2\n'
     summary, run = one(tmp_path, text)
     mine, other = summary["queue"], one(tmp_path, text, "sim")[0]["queue"]
-    # The only warning is about offloads: the captures show where each segment went, and the queue
-    # counts as many drops.
+    # The only warning is about offloads. There is no warning about drops, because the captures and
+    # the queue's counter show the same number.
     [warning] = run.manifest["environment"]["guest"]["warnings"]
     assert warning.startswith("offloads are on")
     for queue in (mine, other):
@@ -398,7 +401,8 @@ def test_adaptive_red_adapts_as_in_the_simulator(
 
 @pytest.mark.parametrize("packets", [2, 16])
 def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int) -> None:
-    # Slots come every 2.9 ms on average, uniformly between 0.8 and 5 ms. The stream has 30 Mbit/s.
+    # Slots come every 2.9 ms on average, uniformly between 0.8 and 5 ms. The stream sends at 30
+    # Mbit/s.
     slots = {"min": "800us", "max": "5ms", "packets": packets, "delay": "200us"}
     text = BASE + '[[traffic]]\nkind = "cbr"\nrate = "30Mbit"\n'
     chosen = {"duration": "20s", "bottleneck__rate": "10Gbit", "bottleneck__slots": slots}
@@ -406,8 +410,8 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # The run has 6,900 gaps. Their mean is 2.9 ms and their standard deviation 1.2 ms, so the
-        # mean has an error of 0.5 %.
+        # The run has 6,900 gaps. The gaps have a mean of 2.9 ms and a standard deviation of 1.2 ms.
+        # The standard error of the mean is therefore 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -426,7 +430,7 @@ def test_every_datagram_is_accounted_for(tmp_path: Path, ecn: str) -> None:
     assert mine["drops"] > 500
     assert mine["drops"] == pytest.approx(other["drops"], rel=0.05)
     assert (mine["marks"] > 0) == (ecn != "not-ect") == (other["marks"] > 0)
-    # The queue counts as many drops as the source and the flow together.
+    # The queue's drops are the sum of the drops of the source and of the flow.
     assert kernel["queue"]["drops"] == mine["drops"] + kernel["flows"][0]["drops"]
 
 
@@ -471,7 +475,7 @@ def test_requests_are_the_same_and_take_as_long(
     assert mine["throughput_mbit"] == pytest.approx(theirs["throughput_mbit"], rel=0.02)
     assert (mine["marks"] > 0) == (theirs["marks"] > 0) == ecn
     for ours, other in zip(requests["bins"], expected["bins"], strict=True):
-        # With 50 completions or more, the median does not depend on a single request.
+        # With 50 completions or more, the median does not change much with a single request.
         if other["n"] >= 50:
             median = other["completion_s"]["p50"]
             assert ours["completion_s"]["p50"] == pytest.approx(median, rel=0.1)
@@ -486,8 +490,7 @@ def completions(run: tb.Run) -> list[float]:
 
 @pytest.mark.parametrize("idle", ["0s", "90s"])
 def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: str) -> None:
-    """Compare 100 requests for responses that fit into the initial window, so that losses and idle
-    windows have no influence.
+    """Compare 100 requests whose responses fit into the initial window.
 
     In the simulator, the last packet of a handshake carries the request. On Linux, the request is a
     separate packet."""
@@ -519,8 +522,8 @@ def test_requests_share_connections_as_in_the_simulator(tmp_path: Path, idle: st
 
 def test_linux_remembers_a_destination_when_the_server_closes(tmp_path: Path) -> None:
     """A connection that gets ssthresh from an earlier connection leaves slow start without losses.
-    If the server closes the first connection late, the window has shrunk below ssthresh, and Linux
-    learns nothing. The simulator behaves in the same way."""
+    If the server closes the first connection late, its window has shrunk below ssthresh. Linux then
+    stores no ssthresh. The simulator does not store it in this case, either."""
 
     def drops(engine: str, collect: list[str] | None) -> int:
         text = BASE + (
@@ -630,12 +633,12 @@ def test_delay_jitter_and_loss_of_a_link(tmp_path: Path) -> None:
     assert 52 <= jitter["flows"][0]["rtt_ms"]["p50"] < 66
     lossy, other = both(tmp_path, text, bottleneck__loss=0.1, **values)
     [mine], [theirs] = lossy["traffic"], other["traffic"]
-    # The number of lost packets is binomial. Its mean is 10 % of 2000 packets, which is 200, and
-    # its standard deviation is 13. Some packets are in flight at the end.
+    # The number of lost packets is binomial. The mean number of lost packets is 10 % of 2000, which
+    # is 200. The standard deviation is 13. Some packets are in flight at the end.
     lost = mine["sent_packets"] - mine["received_packets"]
     assert 140 < lost < 300
     assert mine["sent_packets"] == theirs["sent_packets"]
-    # The field `drops` counts the same packets on both engines.
+    # The field `drops` counts lost packets in the same way on both engines.
     assert abs(lost - theirs["drops"]) < 80
     assert lost - 60 < mine["drops"] <= lost
     parts = [*lossy["flows"], *lossy["traffic"]]
@@ -655,7 +658,8 @@ def test_what_a_link_loses_is_what_is_sent_again(tmp_path: Path, link: dict[str,
     summary, run = one(tmp_path, text, "kernel", **values)
     for flow in summary["flows"]:
         assert flow["drops"] > 10
-        # A retransmission may be lost again, and some losses are not repaired by the end.
+        # A retransmission may be lost again, and some lost packets are not yet retransmitted at the
+        # end of the run.
         assert abs(flow["retransmits"] - flow["drops"]) <= 3
     rows = run.series().filter(pl.col("quantity") == "drop.loss")
     assert len(rows) == summary["queue"]["causes"]["loss"] == summary["queue"]["drops"]
@@ -693,7 +697,7 @@ def test_what_is_overtaken_where_packets_change_their_order_was_not_dropped(
     assert summary["queue"]["packets"] > 1000
     assert summary["queue"]["drops"] == summary["flows"][0]["drops"] == 0
     assert run.manifest["environment"]["guest"]["warnings"] == []
-    # Drops are also counted for a queue that only the kernel has, here netem.
+    # The drops of a queue that only the kernel provides are also counted. Here this queue is netem.
     lossy, run = one(tmp_path, text.replace("50%", "50% loss 1%"), warmup="0s")
     [flow] = lossy["flows"]
     assert flow["drops"] > 10
@@ -744,7 +748,8 @@ def test_what_is_sent_again_is_what_was_dropped(
     for flow in summary["flows"]:
         if flow["timeouts"]:
             continue
-        # Some losses are not repaired at the end, and a tail loss probe may be spurious.
+        # Some lost packets are not yet retransmitted at the end of the run, and a tail loss probe
+        # may be spurious.
         assert abs(flow["drops"] - flow["retransmits"]) <= 0.02 * flow["drops"] + 20
     assert sum(flow["drops"] for flow in summary["flows"]) > 20
     assert not all(flow["timeouts"] for flow in summary["flows"])
@@ -767,7 +772,7 @@ def test_without_captures_what_is_not_known_is_null(tmp_path: Path, aqm: str) ->
     assert watched["queue"]["drops"] + watched["queue"]["marks"] > 0
     counted = ("packets", "bytes", "drops", "marks", "utilisation")
     assert None not in [blind["queue"][name] for name in counted]
-    # Captures do not change the run, and agree with the queue's counters.
+    # Captures do not change the run. Their counts agree with the queue's counters.
     for name in counted:
         assert blind["queue"][name] == watched["queue"][name], name
     for mine, other in zip(blind["flows"], watched["flows"], strict=True):
@@ -816,7 +821,8 @@ def test_every_drop_and_mark_is_an_event(tmp_path: Path) -> None:
 # --- classes ----------------------------------------------------------------------------
 
 CLASSES = (
-    # Hosts of a guest share timer ticks, so the simulator's hosts get equal phases.
+    # All hosts of a guest have their timer ticks at the same times. The simulator's hosts therefore
+    # get equal phases.
     'timer_phase = "0s"\n'
     + BASE
     + """

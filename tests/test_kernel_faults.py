@@ -222,7 +222,7 @@ def test_guests_end_with_us_and_the_next_start_clears_up(tmp_path: Path) -> None
 def test_a_guest_that_is_killed_is_reported(tmp_path: Path) -> None:
     ours = start(tmp_path, "--jobs", "1")
     with ended(ours):
-        # A process that is executing `exec` has no command line for a moment.
+        # While a process executes `exec`, its command line is empty for a moment.
         [pid] = wait_for(lambda: guests(tmp_path))
         os.kill(pid, signal.SIGKILL)
         shown, said = ours.communicate(timeout=20)
@@ -386,8 +386,8 @@ cc = { name = "fixed", kernel = true, module = "own" }
 def test_a_congestion_control_of_the_users_runs(own_kit: Kit, tmp_path: Path) -> None:
     [run] = tb.run(STEADY, engine="kernel", out=tmp_path)
     [flow] = run.summary["flows"]
-    # The window is 20 segments for each RTT. The tolerance allows for the packets' transmission
-    # time.
+    # The window is 20 segments for each RTT. The test's tolerance allows for the transmission time
+    # of the packets.
     assert flow["throughput_mbit"] == pytest.approx(20 * 1448 * 8 / 20e-3 / 1e6, rel=0.02)
     # A name that a module provides is a congestion control of the kernel even without `kernel =
     # true`.
@@ -460,6 +460,6 @@ def test_a_changed_line_of_a_module_is_found_and_none_is_not(tmp_path: Path) -> 
     cells, none = flagged(None, "today")
     assert cells > 10
     assert none == set()
-    # The changed line stops the step from marking a packet that is alone in L, so L's queue is
-    # longer.
+    # The changed line stops the step from marking the only packet in L (the low-latency queue), so
+    # the queue in L is longer.
     assert "dctcp rtt_ms.mean" in flagged("today", "changed")[1]

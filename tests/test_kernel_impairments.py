@@ -57,15 +57,15 @@ only = "acks"
 def both(tmp_path: Path, text: str, **changes: object) -> list[tb.Run]:
     """Return the runs of the simulator and of the kernel engine."""
     runs = on_both_engines(text, tmp_path, **changes)
-    # The module and the captures count the same losses.
+    # The module counts the same number of losses as the captures.
     assert runs[1].manifest.get("environment", {}).get("warnings", []) == []
     return runs
 
 
 def test_a_policer_drops_what_exceeds_its_rate(tmp_path: Path) -> None:
     sim, kernel = (run.summary for run in both(tmp_path, STREAM))
-    # The stream has 30 Mbit/s for two seconds. The policer lets 20 Mbit/s and the burst of 64,000
-    # bytes pass.
+    # The stream sends at 30 Mbit/s for two seconds. The policer passes 20 Mbit/s, and a burst of
+    # 64,000 bytes in addition.
     dropped = (10e6 / 8 * 2 - 64_000) / 1514
     assert sim["queue"]["causes"] == {"policed": pytest.approx(dropped, abs=2)}
     policed = pytest.approx(sim["queue"]["causes"]["policed"], abs=1)

@@ -62,8 +62,8 @@ def test_one_line_sources_are_read() -> None:
     ]
     assert entries[0].signed_by == "/keyrings/vendor.gpg"
     assert entries[2].components == ("main", "contrib")
-    # An apt source with a vendor's key is not a mirror of Debian, and neither is the security
-    # archive.
+    # Neither an apt source with a vendor's key nor the security archive counts as a mirror of
+    # Debian.
     assert apt.choose_mirror(entries) == "http://mirror.example.org/debian"
 
 
@@ -179,8 +179,8 @@ def test_options_that_did_not_land_are_found() -> None:
     mine = config.parse("CONFIG_A=m\nCONFIG_E=y\nCONFIG_F=n\n", "mine")
     final = config.values("CONFIG_A=m\nCONFIG_B=y\n# CONFIG_E is not set\nCONFIG_G=y\n")
     wrong = config.refused([ours, mine], final)
-    # Option A was set twice, so its last value is final. C and F are absent, which means n. D is
-    # optional.
+    # Option A was set twice, so its last value is final. The options C and F are absent, so they
+    # have the value `n`. D is optional.
     assert wrong == {"ours": ["CONFIG_B=m (is y)"], "mine": ["CONFIG_E=y (is n)"]}
 
 

@@ -1,5 +1,5 @@
-"""Tests that the kernel engine and the simulator give the same one-way delays and round trips of
-ping."""
+"""Tests that the kernel engine and the simulator give the same one-way delays and round-trip times
+of ping."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_one_way_delays_agree(of_both: list[list[dict[str, Any]]]) -> None:
     for sim, kernel in zip(*of_both, strict=True):
         for quantile in ("mean", "p50", "p99"):
             expected = sim["one_way_delay_ms"][quantile]
-            # The delay is half of the RTT of 20 ms, plus the delay of a queue of 50 packets that a
-            # flow keeps full.
+            # The one-way delay is half of the RTT of 20 ms, plus the queue delay. A flow keeps the
+            # queue of 50 packets full.
             assert 30 < expected < 72
             assert kernel["one_way_delay_ms"][quantile] == pytest.approx(expected, rel=0.01)
         assert kernel["received_packets"] == pytest.approx(sim["received_packets"], abs=2)
@@ -83,8 +83,8 @@ def test_round_trips_agree(of_both: list[list[dict[str, Any]]]) -> None:
 
 @pytest.mark.parametrize("engine", ["sim", "kernel"])
 def test_packets_of_virtual_machines_wait(tmp_path: Path, engine: str) -> None:
-    """A ping that is alone waits in each host for 10 to 230 us, uniformly distributed. 4000 waits
-    have a mean of 120 us with a standard error of 1 us."""
+    """Without other traffic, a ping waits in each host for 10 to 230 us, uniformly distributed.
+    For 4000 waits, the mean is 120 us and its standard error is 1 us."""
     text = """
 duration = "20s"
 hosts = "vm"

@@ -206,7 +206,7 @@ def test_a_file_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
     os.utime(path, ns=(old, old))
     first = contents.sha256(path)
     path.write_text("two")
-    # Restore the modification time. The size is also unchanged.
+    # Restore the modification time. The file's size is also unchanged.
     os.utime(path, ns=(old, old))
     assert contents.sha256(path) == hashlib.sha256(b"two").hexdigest() != first
     assert contents.sha256(tmp_path / "none") == ""

@@ -44,8 +44,8 @@ def test_a_stream_waits_in_the_queue(tmp_path: Path) -> None:
     sim, kernel = both(tmp_path, STREAM)
     assert kernel.manifest.get("environment", {}).get("warnings", []) == []
     for run in (sim, kernel):
-        # Packets arrive at 3 Mbit/s for a second. All of them wait, except for the packet that was
-        # already leaving.
+        # Packets arrive at 3 Mbit/s for a second. All packets wait, except for the packet whose
+        # transmission has already begun.
         assert run.summary["queue"]["drops"] == 0
         assert run.summary["queue"]["occupancy_bytes_max"] == pytest.approx(375_000, rel=0.01)
         # The first packet that arrives during the outage waits for a second.

@@ -46,7 +46,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
         came, left, gone = (packets[f"{link}.{place}"] for place in ("in", "out", "drop"))
         assert sum(p.measured for p in left) == queue["packets"] > 500
         assert sum(p.measured for p in gone) == queue["drops"]
-        # Compare the whole run. At its end no packet is left in the queue.
+        # Compare the whole run. At the end of the run, the queue contains no packets.
         assert Counter(map(key, came)) == Counter(map(key, left + gone))
         assert not any(p.ecn == 3 for p in came)
         assert sum(p.ecn == 3 for p in left if p.measured) == queue["marks"]
@@ -56,7 +56,7 @@ def test_a_capture_of_the_guest_has_the_packets_of_the_summary(
     assert there["drops"] > 10
     assert there["marks"] > 10
     assert {p.comment for p in packets["bottleneck.drop"]} <= {"aqm", "overflow"}
-    # Captures contain only headers, and the sequence number of datagrams.
+    # Captures contain the headers of packets. For datagrams, they also contain the sequence number.
     assert max(len(p.header) for p in packets["bottleneck.in"]) <= 94
     assert {len(p.header) for p in packets["bottleneck.in"] if p.header[23] == 17} == {50}
     manifest = json.loads(next(tmp_path.glob("results/runs/*/manifest.json")).read_text())
@@ -74,7 +74,7 @@ def test_sojourn_times_of_the_guest_are_the_histogram(capture: Capture) -> None:
     delay = summary["queue"]["delay_ms"]
     assert sum(sojourns) / len(sojourns) / 1e6 == pytest.approx(delay["mean"], rel=1e-12)
     assert max(sojourns) / 1e6 == pytest.approx(delay["max"], rel=1e-12)
-    # The file is ordered by time, including drops.
+    # The packets in the capture file are in the order of time. Dropped packets are, too.
     for there in packets.values():
         times = [p.time_ns for p in there]
         assert times == sorted(times)
@@ -93,7 +93,7 @@ def test_a_scheduled_loss_is_seen_before_the_queue_and_dropped(
     came, left, gone = (packets[f"bottleneck.{place}"] for place in ("in", "out", "drop"))
     assert Counter(map(key, came)) == Counter(map(key, left + gone))
     assert len(gone) == summary["queue"]["drops"]
-    # The schedule counts only packets with payload.
+    # The schedule of drops and marks counts only packets with payload.
     data = [p for p in came if p.header[23] == 6 and p.length > 100]
     dropped = {(key(p), p.time_ns) for p in gone if p.comment == "scheduled"}
     assert {(key(p), p.time_ns) for p in (data[399], data[899])} <= dropped

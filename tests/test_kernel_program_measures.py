@@ -76,7 +76,7 @@ def test_the_rtt_is_what_ping_says(run: tailback.Run) -> None:
         assert program["rtt_of"] == "base and sojourn"
         assert len(own) == program["packets"] == program["received_packets"] == count
         # The program itself adds some microseconds. tailback assumes that a reply waits in the
-        # queue as long as the previous one.
+        # queue for as long as the previous reply did.
         assert program["rtt_ms"]["mean"] == pytest.approx(sum(own) / count, abs=0.2)
         assert program["rtt_ms"]["max"] == pytest.approx(max(own), abs=0.5)
         assert program["back_mbit"] == program["throughput_mbit"]

@@ -32,7 +32,7 @@ go(url, raw)
 def test_comments_are_removed_and_literals_stay() -> None:
     assert without_comments(SOURCE) == PLAIN
     assert without_comments(PLAIN) == PLAIN
-    # Go ends a statement at the end of a line, so line breaks after comments must stay.
+    # In Go, the end of a line ends a statement. The line breaks after comments must therefore stay.
     assert without_comments("return // x\ny") != without_comments("return y")
     assert without_comments("a/* */b") == "a b"
     assert without_comments('"a  b"') != without_comments('"a b"')

@@ -160,8 +160,8 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     )
     listed = [line for line in said if line in ("tools", "notes.txt")]
     assert listed == ["notes.txt", "tools"] * 2
-    # The shell is process 2 of five. Three of the other processes are the commands that count the
-    # processes.
+    # Five processes are running, and the shell is process 2. Three of the other processes are the
+    # commands that count the processes.
     number, processes = map(int, said[-3].split())
     assert (number, processes) == (2, 5)
     assert said[-2:] == ["CapEff:\t00000000000425fb", "NoNewPrivs:\t1"]
@@ -172,7 +172,8 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
         assert programs[name]["status"] == {"sender": None, "receiver": 3}
         text = (left / name / "receiver/stdout.txt").read_text()
         times = [float(ms) for ms in re.findall(r"time=([\d.]+)", text)]
-        # The round trip passes a link of 10 ms in each direction, and path.rtt adds 20 ms.
+        # The link has a delay of 10 ms in each direction, and `path.rtt` adds 20 ms to the round
+        # trip.
         assert times == pytest.approx([40, 40], abs=1), text
     # One program exits after SIGTERM. The other program ignores SIGTERM and is killed.
     asked = programs["asked"]
@@ -306,6 +307,6 @@ def test_openssl_takes_no_random_numbers_of_the_processor(tmp_path: Path) -> Non
     words = re.match(r"OPENSSL_ia32cap=0x([0-9a-f]+):0x([0-9a-f]+)", said)
     assert words is not None, said
     # The first word is CPUID leaf 1, which shows RDRAND in ECX (the upper half). The second word is
-    # leaf 7, which shows RDSEED. The guest must offer neither.
+    # leaf 7, which shows RDSEED. The guest must offer neither RDRAND nor RDSEED.
     assert (int(words[1], 16) >> 62 & 1, int(words[2], 16) >> 18 & 1) == (0, 0)
     assert int(words[1], 16) >> 26 & 1, "SSE2 stays"

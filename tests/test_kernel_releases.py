@@ -34,7 +34,7 @@ cc = "cubic"
 
 
 def made_up(cache: Path, version: str, qdiscs: tuple[str, ...]) -> Kit:
-    """Make a guest kernel of empty files. Its kernel has these queue disciplines."""
+    """Make a guest kernel of empty files. The kernel contains the queue disciplines `qdiscs`."""
     folder = cache / "kits" / f"kit-{version}"
     (folder / "root/modules").mkdir(parents=True)
     (folder / "linux").touch()
@@ -93,7 +93,8 @@ def test_a_module_of_ours_that_an_older_kernel_does_not_build_is_left_out(
 
 @pytest.fixture
 def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Kit]:
-    """Make four guest kernels of three releases. 7.3 is in use, and 6.1 has two guest kernels."""
+    """Make four guest kernels of three releases. The kernel in use is Linux 7.3. There are two
+    guest kernels of Linux 6.1."""
     cache = tmp_path / "cache"
     monkeypatch.setenv("TAILBACK_KIT", str(cache))
     found = {}
@@ -271,7 +272,7 @@ def test_each_kernel_has_runs_of_its_own(three: dict[str, Kit]) -> None:
     assert [point.kernel for point in scenario.points] == ["5.10", "6.1", "7.3"]
     before = {point.run_id for point in scenario.points}
     assert len(before) == 3
-    # If this guest kernel is deleted, tailback uses the other guest kernel of 6.1.
+    # If this guest kernel is deleted, tailback uses the second guest kernel of Linux 6.1.
     shutil.rmtree(three["6.1"].path)
     after = {point.run_id for point in tb.check(swept, engine="kernel").points}
     assert len(before - after) == 1

@@ -40,12 +40,12 @@ def both(
 
 
 def alike(sim: dict[str, Any], kernel: dict[str, Any], rel: float) -> None:
-    """Check that the queue's means are close in both summaries, and that its drops have the same
-    causes."""
+    """Check that the queue's means are close in both summaries, and that the causes of drops are
+    the same in both."""
     for quantity in ("utilisation", "occupancy_bytes_mean"):
         assert kernel["queue"][quantity] == pytest.approx(sim["queue"][quantity], rel=rel)
     assert set(kernel["queue"]["causes"]) == {
-        # Captures show that a packet is marked, but not by which rule.
+        # Captures show that a packet is marked, but not which rule marked it.
         "mark" if cause == "step_mark" else cause
         for cause in sim["queue"]["causes"]
     }
@@ -86,8 +86,8 @@ def test_packets_without_ecn_are_dropped_or_pass(
     tmp_path: Path, queue: dict[str, object], cause: str
 ) -> None:
     sim, kernel = both(tmp_path, SCENARIO + STREAM, {"aqm": "step", **queue})
-    # A tenth of the stream is dropped. Captures do not show the cause of the last drops before the
-    # end.
+    # The queue drops a tenth of the stream's packets. Captures do not show the cause of the last
+    # drops before the end.
     of_sim, of_kernel = (found["queue"]["causes"][cause] for found in (sim, kernel))
     assert of_kernel == pytest.approx(of_sim, rel=0.02)
     assert sim["queue"]["drops"] == of_sim > 1000
@@ -125,8 +125,8 @@ def test_above_its_limit_pi2_drops_scalable_packets_too(tmp_path: Path) -> None:
     stream = STREAM.replace("11Mbit", "20Mbit") + 'ecn = "ect1"\n'
     sim, kernel = both(tmp_path, SCENARIO + stream, {"aqm": "pi2", "scalable": "any"})
     assert kernel["queue"]["utilisation"] == pytest.approx(1, abs=0.01)
-    # The queue drops half of the stream, with the probability p squared. It marks the rest, with
-    # the probability p.
+    # The stream sends at twice the link's rate, so p squared settles at 0.5. The queue drops half
+    # of the packets and marks all other packets.
     for count in ("drops", "marks"):
         of_sim, of_kernel = (found["queue"][count] for found in (sim, kernel))
         assert of_sim > 10_000

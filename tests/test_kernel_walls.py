@@ -32,7 +32,8 @@ from tailback.kernel.kit import Kit
 
 MIB = 64
 LIMITS = {
-    # A process may have the guest's memory plus the launcher's allowance.
+    # A process may use as much memory as the guest, plus the memory that the launcher allows in
+    # addition.
     "memory-mib": MIB + confine.SPARE_MIB,
     "file-gib": 16,
     "processes": 512,
@@ -40,7 +41,7 @@ LIMITS = {
 """The largest amount of a resource that a probe may get. These probes report how much they got."""
 
 PROBES = 54
-"""The number of other probes. All of them must fail."""
+"""The number of probes that do not report an amount. All of these probes must fail."""
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +92,7 @@ class Machine:
 
 @pytest.fixture
 def machine() -> Iterator[Machine]:
-    """Make the targets. They belong to the user that runs the probes."""
+    """Make the targets. The user that runs the probes owns these targets."""
     with contextlib.ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="tailback-walls-", dir="/var/tmp"))
         stack.callback(shutil.rmtree, folder)
@@ -220,7 +221,7 @@ def test_nothing_of_the_machine_is_reached(
     }
     assert walls.missing.keys() == set().union(*(expected[name] for name in without))
     assert (walls.warning is None) == (not without)
-    # Without namespaces, the number of processes that root may have is not limited.
+    # Without namespaces, there is no limit on the number of root's processes.
     refused(said, processes="namespaces" not in without and counts_processes())
     machine.is_untouched()
     wait_for(lambda: sleepers(programs) == [])
@@ -350,7 +351,8 @@ def everything_of(folder: Path) -> list[int]:
 @pytest.mark.usefixtures("kernel_kit")
 @pytest.mark.parametrize("delay_s", [0.0, 0.02, 0.3])
 def test_nothing_outlives_a_killed_parent(tmp_path: Path, delay_s: float) -> None:
-    """No process may survive, whether the parent is killed while guests start or while they run."""
+    """If the parent process is killed while guests start or run, no process of the guests may
+    survive."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(

@@ -71,7 +71,7 @@ def test_runs_that_a_power_failure_damaged_are_repeated(killed: Path) -> None:
     seeds = 20
     results = tb.run(SCENARIO, seeds=seeds, out=out)
     whole = contents(out)
-    # A file that was not synced may be missing, empty, or filled with zeros.
+    # After a power failure, a file that was not synced may be missing, empty, or filled with zeros.
     lost = [run.run_id for run in results][:6]
     names = ["manifest.json", "summary.json", "series.parquet"]
     for run_id, name in zip(lost[:3], names, strict=True):

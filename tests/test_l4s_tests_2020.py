@@ -130,7 +130,7 @@ s6, 19s to 59s
   red(150000b): aqm=red limit=150000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
   red(400000b): aqm=red limit=400000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
 """
-"""Queues and times of both tables. They were frozen before the first comparison."""
+"""The queues and measured times for both tables. They were frozen before the first comparison."""
 
 
 def test_the_planned_set_up() -> None:
@@ -154,8 +154,8 @@ def test_the_planned_set_up() -> None:
 
 
 def test_every_scenario_is_valid() -> None:
-    """Check the published rows that Linux can run, by queue and congestion control, and the runs of
-    S2 to S4."""
+    """Check which published rows Linux can run, by queue and congestion control. Also check the
+    runs of the scenarios S2 to S4."""
     some: dict[Any, dict[str, Any]] = {}
     for row in layout.ROWS:
         some.setdefault((row.table, row.queue, row.flows[1].cc), points.made(row))
@@ -279,15 +279,15 @@ DRAWN = {
     "s6/fq_codel(1q,1ms/20ms)/prague-vs-cubic-ecn": (25.4,),
 }
 """Recorded errors of rows with one seed. Errors of rates are in percent of the link's rate, and
-errors of ratios are relative to the published ratio. A hash selects the rows, so that rows with
-large errors are included."""
+errors of ratios are relative to the published ratio. A hash selects the rows. The selection
+includes rows with large errors."""
 MORE = {"s1": 2.0, "s6": 5.0}
 """The largest allowed growth of an error, in percentage points."""
 
 
 def drawn(table: str, count: int) -> list[L4sRow]:
-    """Return the `count` rows of a table whose names have the smallest hashes. Leave out rows that
-    are wrong in the publication."""
+    """Return the `count` rows of a table whose names have the smallest hashes. Leave out rows whose
+    values in the publication are wrong."""
     known = layout.published_names()
     own = [r for r in layout.ROWS if r.table == table and (table, r.name) in known]
     right = [row for row in own if row not in DEFECTS]

@@ -91,7 +91,8 @@ def _series(run: StoredRun) -> dict[str, str]:
     parts = frame.partition_by("flow", "link", "quantity", as_dict=True, maintain_order=True)
     return {
         "\t".join(str(name or "") for name in key): _sha(
-            # Divide in NumPy. Polars would multiply by 1e-9, which rounds differently.
+            # Divide in NumPy. Polars would multiply by 1e-9 instead of dividing by 1e9, and would
+            # round differently.
             (part["time_ns"].to_numpy().astype(float) / 1e9).tobytes()
             + part["value"].to_numpy().tobytes()
         )
@@ -225,7 +226,8 @@ RECORDS: list[dict[str, Any]] = [
         "data": {"congestion_window": 24000},
     },
 ]
-"""A qlog sequence with times since 1970, a text in place of a number, and a point after the run."""
+"""A qlog sequence with times since 1970, a text in place of a number, and a sample after the end of
+the run."""
 
 
 def varint(number: int) -> bytes:
@@ -434,8 +436,8 @@ def test_exhibits_find_their_values_in_the_summary(tailback: Tailback, tmp_path:
 
 
 def test_a_slider_changes_the_run_from_a_moment_on(seen: dict[str, Any], tmp_path: Path) -> None:
-    """Both moves of the slider change one event, and the saved scenario reproduces the page's
-    run."""
+    """Two moves of the slider change the same event. The saved scenario reproduces the run that the
+    page shows."""
     text = seen["forkedToml"]
     events = tomllib.loads(text)["events"]
     [event] = events
@@ -602,8 +604,8 @@ def test_other_files_are_refused_with_the_reason(seen: dict[str, Any]) -> None:
 
 
 def test_a_figure_of_a_report_opens_its_runs(seen: dict[str, Any]) -> None:
-    """The page beside the report runs the report's sweep. Its first run has the same id as in the
-    report."""
+    """The page beside the report runs the report's sweep. The first run of the sweep has the same
+    run id in the laboratory and in the report."""
     results: Results = seen["results"]
     assert seen["reportRun"] == results[0].run_id
     assert len(seen["reportPoints"]) == len(results) == 4
@@ -687,7 +689,7 @@ def test_the_server_answers_its_address_only(serving: server.Server) -> None:
     assert (headers["Cache-Control"], headers["Referrer-Policy"]) == ("no-store", "no-referrer")
     for path in ("/", address.path + "x", address.path + "../", "/../../etc/passwd", "/index.html"):
         assert ask(serving, path)[0] == 404, path
-    # A foreign host name is rejected even if it resolves to this machine.
+    # A request with another host name is rejected, even if this name resolves to this machine.
     assert ask(serving, address.path, host=f"evil.example:{serving.server_port}")[0] == 404
     assert ask(serving, address.path, method="HEAD")[:2] == (200, b"")
     for method in ("POST", "PUT", "DELETE"):

@@ -23,15 +23,16 @@ def test_the_simulators_window_is_that_of_linux(
 ) -> None:
     of_linux = laws.linux()[case.name]
     assert len(of_linux) == case.lists
-    # The largest allowed difference is the half-width of Linux's confidence interval over the
-    # lists, but at least one segment.
+    # The largest allowed difference is the half-width of Linux's confidence interval over the lists
+    # of random numbers, but at least one segment.
     off = laws.mean(simulated[case.name]) - laws.mean(of_linux)
     assert abs(off) <= laws.half_width(of_linux)
 
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
-    # A reduction takes a round of W packets and resets the count towards the next segment
-    # (`tcp_init_cwnd_reduction`). After that, the window grows only if W more packets come before
-    # the next mark: W = n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
+    # A reduction lasts for a round of W packets. It sets to 0 the count of acknowledged packets
+    # with which the window grows (`tcp_init_cwnd_reduction`). After the reduction, the window grows
+    # only if W more packets are acknowledged before the next mark. So the window settles at W =
+    # n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

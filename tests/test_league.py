@@ -109,8 +109,8 @@ def test_verdicts_of_a_subject(found: League) -> None:
     # Reno does not send ECT(1), so RFC 9331 does not apply to it.
     assert (reno.bad, reno.counts["fail"], reno.counts["undecided"]) == ([], 0, 1)
     assert [row.id for row in reno.better] == ["5.1"]
-    # The first value is a fifth of its lower bound, 0.05. The second value is ten times its upper
-    # bound.
+    # The value with id 5.1 is a fifth of its lower bound, 0.05. The value with id 5.2 is ten times
+    # its upper bound.
     assert [(row.id, row.ratio) for row in bbr3.bad] == [("5.2", 10.0), ("5.1", 5.0)]
     assert bbr3.better == []
     assert (reno.slug, bbr3.slug, bbr3.short) == ("reno", "bbr3-06", "bbr3 06")
@@ -168,7 +168,7 @@ def test_sections_that_were_not_evaluated_keep_their_results() -> None:
     same, changed, last = second["sections"]
     assert [same, last] == [first["sections"][0], first["sections"][2]]
     assert (changed["value"], changed["version"], changed["date"]) == (0.4, "2", "8 November 2026")
-    # An evaluation of all sections replaces everything.
+    # An evaluation of all sections replaces the results of all earlier evaluations.
     assert merged(GOOD, before=second) == first
 
 

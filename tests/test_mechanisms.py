@@ -43,8 +43,8 @@ def of(name: str) -> Mechanism:
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_mechanism_reaches_every_run_that_it_concerns(name: str) -> None:
-    """`turned` raises an error if a run keeps its id. Each mechanism is used by the experiments
-    whose pages say so, and a second turn gives the published runs again."""
+    """`turned` switches a mechanism on or off, and raises an error if a run keeps its id. A
+    mechanism must be used by the experiments whose pages say so."""
     jobs = script.study_of(name).jobs
     few = {group: own[:: max(1, len(own) // 8)] for group, own in jobs.items()}
     for mechanism in MECHANISMS:
@@ -80,7 +80,8 @@ def test_prague_changes_its_version_and_no_other_flow() -> None:
     [job] = script.study_of("l4s-tests-2020").jobs["rows"][:1]
     new = of("prague-0.7").turned(script.scenario_of(job))
     assert new is not None
-    # The option `window` does not exist in version 0.7. RTT scaling stays off, as published.
+    # The option `window` does not exist in version 0.7 of Prague. RTT scaling stays off, as
+    # published.
     assert new["flows"][0]["cc"] == {"name": "prague", "rtt_scaling": "off", "version": "0.7"}
 
 
@@ -125,11 +126,12 @@ def test_changes_count_by_their_direction_beyond_the_noise() -> None:
     again = judge({"a": 0.12, "b": 0.10, "c": 0.10, "d": 0.10})
     other = judge({"a": 0.20, "b": 0.05, "c": 0.11, "d": 0.10})
     [row] = script.compared([published], [again], [other], used=True)
-    # Without the mechanism, a is worse and b is better. c changes by less than the noise.
+    # Without the mechanism, the error of `a` is larger and that of `b` is smaller. The error of `c`
+    # changes by less than the noise.
     assert row["noise"] == 0.02
     assert (row["better"], row["worse"], row["same"], row["chance"]) == (1, 1, 2, 0)
     [row] = script.compared([published], [again], [judge({**other.sizes, "b": 0.1})], used=False)
-    # Now the published set-up is the one without the mechanism.
+    # In this comparison, the published set-up does not use the mechanism.
     assert (row["better"], row["worse"]) == (0, 1)
 
 
@@ -169,7 +171,7 @@ def stored() -> Iterator[tuple[str, str, dict[str, Any]]]:
     data = json.loads((EVIDENCE / mechanisms.DATA).read_text(encoding="utf-8"))
     assert list(data) == list(EXPERIMENTS)
     for experiment, entry in data.items():
-        # Pacing by fq was not measured where the publication does not name this queue.
+        # For publications that do not name fq, the effect of pacing by fq was not measured.
         missing = {one.id for one in MECHANISMS} - set(entry["mechanisms"])
         assert missing <= {"fq-pacing"}
         for name, found in entry["mechanisms"].items():

@@ -53,8 +53,8 @@ def test_a_sweep_goes_on_where_memory_ended(tmp_path: Path) -> None:
         runs = folder / "out" / "runs"
         while process.poll() is None and len(list(runs.glob("[!.]*"))) < 2:
             time.sleep(0.005)
-        # After this limit is set, allocations of further memory fail. Depending on the memory that
-        # the process already has, the run finishes or is aborted.
+        # After this limit is set, allocations of further memory fail. The run finishes or is
+        # aborted, depending on how much memory the process has already allocated.
         resource.prlimit(process.pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
         process.wait(timeout=120)
     assert run(SWEEP, folder).returncode == 0

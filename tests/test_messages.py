@@ -1,4 +1,5 @@
-"""Tests wrong input, in Python and on the command line. One sentence must describe the error."""
+"""Tests wrong input, in Python and on the command line. For each wrong input, the message must be
+one sentence that describes the error."""
 
 from __future__ import annotations
 

@@ -227,8 +227,7 @@ BESIDE = {
     "foreign_ms": "responsiveness.foreign_ms",
     "loaded_ms": "responsiveness.loaded_ms",
 }
-"""The fields of metrics with a name that differs from the name of their field, by the metric's
-path."""
+"""For metrics whose name differs from the name of their field: the field, by the metric's path."""
 
 
 def parts(summary: Json, on: str) -> Iterator[tuple[str, str, Json]]:
@@ -440,7 +439,8 @@ def test_comparisons_have_what_is_defined(compared: tb.Comparison) -> None:
 
 
 def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
-    """Ware et al. define harm as the loss divided by the better of the two values."""
+    """Ware et al. define harm as the loss divided by the better of the values with and without the
+    competitor."""
     alone, beside = ([stored(run) for run in point(v.results)] for v in compared.variants)
     reads: dict[str, tuple[Callable[[Json, Json], float | None], bool]] = {
         "harm.throughput": (lambda _, part: part["throughput_mbit"], True),
@@ -466,7 +466,8 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
-            # The gate compares harm with 0, the harm without a competitor.
+            # The comparison compares the harm with 0, because a flow without a competitor suffers
+            # no harm.
             samples = cells[name, path].samples
             assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
             assert {*samples["alone"].values()} == {0.0}
@@ -705,8 +706,8 @@ def test_survivors_are_no_sample(lossy: tb.Results, tailback: Tailback, tmp_path
     ]
     for flow in flows:
         if flow["completion_s"] is None:
-            # The transfer began at most an RTT after the flow's start, and lasted until the end of
-            # the run.
+            # The transfer began at most an RTT after the flow's start, and did not end before the
+            # end of the run.
             assert 20 - 0.06 <= flow["unfinished_s"] <= 20
     assert all("unfinished_s" not in run.summary["flows"][1] for run in lossy), "it has no size"
     frame = lossy.frame().filter(flow="short")

@@ -70,7 +70,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     for number, cell in enumerate(notebook["cells"]):
         if cell["cell_type"] != "code":
             continue
-        # The notebooks store no outputs, which could be from another version.
+        # The notebooks store no outputs, because stored outputs could be from another version.
         assert cell["outputs"] == []
         text = run_cell("".join(cell["source"]), names, f"{path.name}, cell {number}")
         displayed += bool(text)

@@ -67,7 +67,8 @@ def test_the_kernels_scripts_are_as_the_table_says(
             assert judged > 0 or script["packets"] > 1, script
         elif script["verdict"] == "runs":
             assert (judged, script["packets"]) == (0, 1), script
-    # Scripts of Accurate ECN run, except scripts about unsupported parts of the handshake.
+    # The scripts for Accurate ECN run, except for scripts that test unsupported parts of the
+    # handshake.
     accurate = [s for s in told["scripts"] if s["script"].startswith("tcp_accecn_")]
     assert len(accurate) > 50
     beyond = {s["category"] for s in accurate if s["verdict"] == "not applicable"}

@@ -56,7 +56,8 @@ NASTY = [
 
 
 TOGETHER = 4
-"""How many names share one figure. They share figures because drawing takes a long time."""
+"""The number of names in one figure. A figure contains several names because drawing takes a long
+time."""
 
 
 class Page(HTMLParser):
@@ -188,8 +189,7 @@ def test_names_are_letters_in_a_page(nasty: Path) -> None:
 def test_names_are_letters_in_markdown(nasty: Path) -> None:
     text = (nasty / "report.md").read_text(encoding="utf-8")
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202e]", text)
-    # Remove code, which is literal, and characters after a backslash, which have no special
-    # meaning.
+    # Remove code and characters after a backslash, because Markdown shows both literally.
     bare = re.sub(r"\\\\|\\[`*\[\]<]|`[^`\n]*`", "", text)
     assert "<" not in bare
     links = re.findall(r"\]\(([^)]*)\)", bare)
@@ -309,8 +309,8 @@ def test_names_of_columns_do_not_overlap(tmp_path: Path, width: int, slanted: bo
     assert sorted(columns) == sorted(names)
     assert {"rotate(315)" in attributes for attributes in columns.values()} == {slanted}
     [size] = re.findall(r'<svg[^>]*?class="marks"[^>]*?width="(\d+)', text)
-    # A figure that is wider than the page would be shrunk, and its text with it. Chromium's window
-    # has at least 500 pixels.
+    # If a figure were wider than the page, the browser would shrink the figure and its text.
+    # Chromium's window has at least 500 pixels.
     assert int(size) <= max(width, 500)
 
 

@@ -132,7 +132,8 @@ PLANNED = {
     },
     "DualPI2": {"aqm": "dualpi2", "target": "5ms"},
 }
-"""The queues at 10 ms and 1 BDP. They were frozen before the first comparison."""
+"""The queues for an RTT of 10 ms and a buffer of 1 BDP. They were frozen before the first
+comparison."""
 
 
 def test_the_planned_queues() -> None:
@@ -239,7 +240,7 @@ def test_readings_change_one_thing() -> None:
         check(changed)
         differing = [key for key in changed if changed[key] != plain.get(key)]
         if reading.id == "vm":
-            # Hosts that hold packets exclude the jitter of hosts.
+            # A scenario cannot have both hosts that hold packets and the jitter of hosts.
             assert differing == ["host_jitter", "hosts"]
         else:
             assert len(differing) == 1, reading.id
@@ -269,7 +270,7 @@ DRAWN = {
     "10ms/FIFO/1bdp/bbr-noecn/1-1": (1.8, 1.6),
 }
 """Recorded errors of both rates in rows with one seed, in percent of the link's rate. A hash
-selects among the rows with one flow on each side, so that rows with large errors are included."""
+selects rows with one flow of each kind. The selection includes rows with large errors."""
 MORE = 2.0
 """The largest allowed growth of an error, in percentage points."""
 

@@ -207,7 +207,7 @@ def test_a_figure_is_as_wide_as_it_was_asked_to_be(
     box = re.search(rb"/MediaBox ?\[0 0 ([\d.]+)", (tmp_path / "figure.pdf").read_bytes())
     assert box is not None
     assert math.isclose(float(box[1]), pixels * 0.75, rel_tol=1e-4), "points"
-    # The font size is 7 or 8 points, whatever the width of the figure.
+    # The font size is 7 or 8 points in figures of any width.
     sizes = {float(found) for found in re.findall(r'font-size="([\d.]+)px"', made.svg)}
     assert all(any(abs(size - points * 96 / 72) < 0.01 for points in (7, 8)) for size in sizes)
     chart = alt.Chart.from_dict(made.chart.to_dict())
@@ -343,7 +343,7 @@ def test_values_in_the_words_of_the_scenario(label: str, said: str) -> None:
 def test_values_of_one_axis_have_one_unit() -> None:
     assert words.numbers(["500us", "0.02s"]) == ([0.5, 20.0], "ms")
     assert words.numbers(["4Mbit", "1Gbit"]) == ([4.0, 1000.0], "Mbit/s")
-    # Sizes are converted to bytes, whatever their unit.
+    # Sizes in any unit are converted to bytes.
     assert words.numbers(["1500b", "64kb", "1mb"]) == ([1500.0, 65536.0, 1048576.0], "bytes")
     assert words.numbers(["10kb", "100kb"]) == ([10240.0, 102400.0], "bytes")
     assert words.numbers(["20p", "20000b"]) is None

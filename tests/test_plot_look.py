@@ -207,7 +207,8 @@ def bottom(made: Figure) -> float:
 
 
 def test_an_axis_of_rates_begins_at_0(tmp_path: Path) -> None:
-    # Alone and without losses, a flow has nearly the rate of the link all the time.
+    # Without other flows and without losses, the flow's throughput is always close to the link's
+    # rate.
     alone = SCENARIO.rpartition("[[flows]]")[0].replace('"codel"', '"codel", ecn = true')
     alone += "ecn = true\n"
     varied = f'{alone}[sweep]\n"path.rtt" = ["10ms", "20ms"]\n'
@@ -218,7 +219,8 @@ def test_an_axis_of_rates_begins_at_0(tmp_path: Path) -> None:
     assert min(rates) > 0.6 * max(rates)
     assert bottom(over_time) == 0
     assert bottom(figure(found, PlotRequest(kind="line", y="throughput_mbit"))) == 0
-    # Other quantities may begin near their smallest value, and users may set the lower end.
+    # The axes of other quantities may begin near the smallest value. Users may also set the lower
+    # end.
     assert bottom(figure(found, PlotRequest(kind="line", y="utilisation"))) > 0.5
     assert bottom(drawn(found, y="throughput", begin="2s", where=where, y_limits="4:")) == 4
 

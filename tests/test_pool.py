@@ -67,9 +67,11 @@ def test_no_progress_for_long_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 0.5
         runs["goes on"] += 0.01
         seen.append(watch.stuck(runs.items()))
-    # A run counts as stuck from the second check without progress.
+    # Checks come every 0.5 s. A run counts as stuck at the first check that finds no progress for 3
+    # s.
     assert seen == [[]] * 6 + [["stuck"]] * 2
-    # If the whole process was stopped for an hour, only a second of it counts as waiting.
+    # If the whole process was stopped for an hour, only one second of this hour counts as waiting
+    # time.
     watch = pool.Watch(3.0)
     watch.stuck(runs.items())
     now += 3600

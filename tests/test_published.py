@@ -89,8 +89,8 @@ def test_a_page_has_the_verdict_and_the_worst_misses_first() -> None:
     assert "![A curve](some/curve.svg)" in text
     assert "It ran on **both** engines." in text
     assert "(some-all.results.json)" in text
-    # The short page has a line of facts about the runs. A fact that is too long for this line is
-    # only on the page of the complete results.
+    # The short page has a line of facts about the runs. A fact that is too long for this line
+    # appears only on the page of the complete results.
     assert "**duration**" not in text
     assert "No published values were held out" not in text
 

@@ -344,8 +344,8 @@ def test_a_qlog_file_beside_a_scenario(tmp_path: Path, tailback: Tailback) -> No
         for cell in json.loads(done.stdout)["cells"]
     }
     found = {name: values["qlog"]["mean"] for (of, name), values in cells.items() if of == "cubic"}
-    # As for a run, the first 0.5 s are not measured. In the remaining 4.54 s, 99 of 100 packets are
-    # acknowledged.
+    # As in a run, the first 0.5 s of the log are not measured. In the remaining 4.54 s, 99 of 100
+    # packets are acknowledged.
     assert found["throughput_mbit"] == pytest.approx(9.5, rel=0.01)
     assert (found["rtt_ms.p50"], found["rtt_ms.p99"]) == (42.0, 44.0)
     assert found["rtt_ms.mean"] == pytest.approx(42, abs=0.05)
@@ -397,8 +397,8 @@ def compared(run: package.Run, log: Path, tailback: Tailback) -> dict[str, float
 @pytest.mark.parametrize(
     ("name", "title", "partner"),
     [
-        # The log's title names no sender, so it belongs to the only program, although a flow is
-        # first in the run.
+        # The log's title names no sender, so tailback assigns the log to the only program. The
+        # run's first sender is a flow.
         ("x.sqlog", "quic", "stack"),
         ("x.sqlog", "cubic", "cubic"),
         ("cubic.sqlog", "quic", "cubic"),
@@ -416,7 +416,7 @@ def test_a_log_belongs_to_the_sender_that_it_names(
     log.write_bytes(quic().replace(b'"title": "quic"', f'"title": "{title}"'.encode()))
     found = compared(program_run, log, tailback)
     other = {"cubic": "stack", "stack": "cubic"}[partner]
-    # The log has an RTT of 40 to 44 ms.
+    # In the log, the RTT is 40 to 44 ms.
     assert found[partner] == pytest.approx(42, abs=0.05)
     assert found[other] is None
 

@@ -69,7 +69,7 @@ def test_a_run_that_the_stack_ends_is_counted_and_is_in_no_other_number() -> Non
     assert beside.share.n == 2
     assert beside.share.mean == pytest.approx((60 / 90 + 75 / 100) / 2)
     assert beside.tcp_mbit.mean == pytest.approx(27.5)
-    # With seeds 1 and 3, TCP keeps 30 of 50 Mbit/s and 25 of 40 Mbit/s.
+    # With seed 1, TCP keeps 30 of 50 Mbit/s. With seed 3, it keeps 25 of 40 Mbit/s.
     assert beside.harm.mean == pytest.approx((20 / 50 + 15 / 40) / 2)
     assert beside.drops.mean == pytest.approx(2.5)
 

@@ -65,7 +65,7 @@ def test_downloads_and_probes_agree_with_the_packets(tmp_path: Path) -> None:
     assert irtt["results"]["irtt_back_mean_ms"] == pytest.approx(10.0, abs=0.1)
     assert irtt["rtt_ms"]["mean"] == pytest.approx(irtt["results"]["irtt_mean_ms"], abs=0.1)
     assert iperf3["results"]["goodput_mbit"] == pytest.approx(1.0, rel=0.02)
-    # With two runs at a time, the results must have the same bytes.
+    # If two runs execute at the same time, their results must have the same bytes as before.
     run(tmp_path / "two", *entries, jobs=2)
     one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
     assert len(one) > 20

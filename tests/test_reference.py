@@ -76,7 +76,8 @@ def test_every_entry_has_a_head_and_names_its_deviations() -> None:
 def test_what_the_validation_covers_is_told_from_what_it_does_not() -> None:
     told = {name: "".join(trials.of("aqm", name)) for name in ("codel", "wred", "fq")}
     assert "| CoDel |" in told["codel"]
-    # The page validation.md lists WRED, so there is no link to the page that validates WRED alone.
+    # The page validation.md lists WRED, so the reference does not link to the separate page about
+    # the validation of WRED.
     assert "| WRED |" in told["wred"]
     assert "evidence/validation.md" in told["wred"]
     assert "does not include `fq`" in told["fq"]

@@ -66,8 +66,8 @@ def test_a_page_needs_nothing_from_the_network() -> None:
     assert re.findall(r"<(?:script|link|img|iframe)[^>]*(?:src|href)\s*=", elements) == []
     assert "@import" not in page
     assert "window.vegaEmbed" in page
-    # The library, the figures and the drawing code each have a script, and no text ends a script
-    # early.
+    # The library, the figures and the drawing code are in three scripts. No text in a script ends
+    # the script early.
     assert page.count("</script") == 3
 
 
@@ -114,8 +114,8 @@ def test_what_everything_rests_on_is_said_once() -> None:
         "duration": "60 s simulated",
         "engine": "sim 0.1",
     }
-    # The top of a report states what applies to most tables. A table to which such a fact does not
-    # apply states its own value.
+    # The top of a report states what applies to most tables. A table for which a fact at the top is
+    # not true states its own value.
     head = dict(made.head())
     assert head["engine"] == "sim 0.1"
     assert head["duration"] == "60 s simulated (unless stated below)"
@@ -154,7 +154,8 @@ def test_a_table_on_paper_is_never_smaller_than_it_can_be_read() -> None:
     heads = [[head["text"].replace("\n", " ") for head in part["heads"]] for part in parts]
     assert all(head[0] == "metric" for head in heads), "each part says what its rows are of"
     assert [name for head in heads for name in head[1:]] == [column.title for column in columns[1:]]
-    # The caption is under the last part. Columns are divided evenly between the parts.
+    # The caption of a divided table is under its last part. Columns are divided evenly between the
+    # parts.
     assert [bool(part["caption"]) for part in parts] == [False] * (len(parts) - 1) + [True]
     assert max(map(len, heads)) - min(map(len, heads)) <= 2
     [whole] = pdf.table_parts(Table("t", "Narrow", columns[:4], [row[:4] for row in rows]), {})

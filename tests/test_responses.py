@@ -29,7 +29,8 @@ def test_the_simulator_responds_as_the_kernel(
     observed = simulated[name, cc].trace
     rows = responses.changes(observed)
     if (known := responses.DELAYED.get(name)) is not None:
-        # Known deviation: the traces agree only until the receive window is almost at its maximum.
+        # Known deviation: the traces of the engines agree only until the receive window is almost
+        # at its maximum.
         first = responses.compare(table.rows[cc], rows).first
         assert first is not None
         assert min(row.acked for row in first) >= known

@@ -98,8 +98,8 @@ def test_published_values() -> None:
     assert known[25, 1, 50.0, 20.0] == 15.25
     assert known[25, 2, 50.0, 20.0] == 31.72
     assert known[6, 0, 5.0, 80.0] == 0.632
-    # No throughput exceeds Cake's rate times 1448/1514. Two flows end at different times, so their
-    # sum may exceed this limit a little.
+    # No throughput exceeds Cake's rate times 1448/1514. Two flows end at different times, so the
+    # sum of their throughputs may exceed this limit slightly.
     more = []
     for (table, position, rate, delay), value in known.items():
         if layout.TABLES[table].quantity == "throughput_mbit":
@@ -233,8 +233,8 @@ def made_up(
 
 
 def off_by(factor: float) -> Callable[[TableId, int, float, float], float]:
-    """Return a function that gives `factor` times the published value, or `factor` if there is
-    none."""
+    """Return a function that gives `factor` times the published value, or `factor` if no value was
+    published."""
     known = layout.published()
     return lambda table, position, rate, delay: (
         factor * known.get((table.number, position, rate, delay), 1.0)
@@ -257,8 +257,8 @@ def test_cells_name_table_row_and_column() -> None:
     assert cell.measured == pytest.approx(4.76 * 1.03)
     assert not cell.blind
     assert by_id["Table 12/25Mbit/20ms"].cell.blind
-    # The set-up of DCTCP was changed when all its published values were known. So its values do
-    # not count as held out.
+    # The set-up of DCTCP was changed after all published values of DCTCP were known. These values
+    # therefore do not count as held-out.
     assert not by_id["Table 15/25Mbit/20ms"].cell.blind
     told = by_id["Table 25/50Mbit/20ms/2"].json()
     assert (told["table"], told["cc"], told["peer"], told["position"]) == (25, "dctcp", "cubic", 2)
@@ -317,7 +317,7 @@ def test_the_report_of_made_up_runs(tmp_path: Path) -> None:
         *("result", "map-one-flow", "map-flowblind", "misses", "set-up"),
         *("tables-one-flow", "tables-flowblind", "tables-jain"),
     ]
-    # An error of 30 % is beyond the limit of 25 %.
+    # An error of 30 % exceeds the limit of 25 %.
     off = misses.listed(entries)
     assert len(off) == sum(e.cell.published is not None for e in entries)
     assert {entry.table.number for entry in off} == {6, 12, 17, 24, 28, 73}
@@ -362,13 +362,13 @@ def run(made: Sequence[pts.SceBatch], out: Path, **options: Any) -> list[pts.Sce
     return pts.entries(pts.tables_of(b.setup for b in made), made, results)
 
 
-#: Number of values to draw.
+#: The number of published values that the test selects by hash.
 DRAWN = 48
 
 
 def test_cells_drawn_by_hash(tmp_path: Path) -> None:
-    """Each value is compared with the limit for the 90th percentile of its group. A table in the
-    repository lists the values beyond the limit."""
+    """Each error is compared with the limit for the 90th percentile of the value's group. A table
+    in the repository lists the values beyond the limit."""
     every = [(s, place) for s, places in pts.every(layout.SETUPS).items() for place in places]
     chosen = draw(every, lambda at: f"{at[0].title}, {at[1][0]:g} Mbit/s, {at[1][1]:g} ms", DRAWN)
     wanted: dict[SceSetup, list[pts.Place]] = {}
@@ -417,7 +417,8 @@ def test_cake_keeps_the_rate_of_the_link(kernel_kit: Kit, tmp_path: Path) -> Non
     }
     (run,) = tailback.run(made, out=tmp_path, progress=False, engine="kernel")
     queue = run.summary["queue"]
-    # With the overhead, a packet of 1514 bytes takes as long as 1552 bytes.
+    # With link overhead, the transmission of a packet of 1514 bytes takes as long as that of 1552
+    # bytes.
     sent = queue["utilisation"] * 1552 / 1514
     assert sent == pytest.approx(1, abs=0.005)
     assert queue["drops"] == 0

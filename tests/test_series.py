@@ -20,7 +20,7 @@ from tailback.plot import PlotRequest
 from tailback.plot.plan import PlotPanel
 from tailback.plot.resolve import resolve
 
-# Slow start reaches a large window, which then changes little for a long time. Half of the changes
+# After slow start, the window is large and changes little for a long time. Half of the changes
 # therefore happen in the first moments of the run.
 TEXT = """\
 duration = "20s"
@@ -139,7 +139,7 @@ def test_means_of_a_step() -> None:
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]
     assert np.isnan(found[4])
-    # The last sample has no duration, but is the only value in its interval.
+    # No time follows the last sample, so its weight is 0, but it is the only value in its interval.
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0]), 4.0)
     assert found.tolist() == [3.0, 5.0, 2.0]
 

@@ -19,7 +19,7 @@ from tailback.store import shape
 from tailback.store.run_folder import SUMMARY
 
 MIXED = ROOT / "examples/datacentre.toml"
-"""An example that counts its requests in bins of sizes. Tests add a class to its flows."""
+"""An example whose summary groups requests by size. Tests add a class to its flows."""
 
 OTHERS: list[Any] = [
     *(None, True, -1, 0, 1.5, -1.5, 2**64 - 1, 2**64, 1e19, 1.7e19, 1e100, 1e101),
@@ -119,7 +119,7 @@ def test_text_that_is_no_json_of_ours_does_not_fit(summary: dict[str, Any]) -> N
     ):
         assert not native.fits(data)
         assert not taken(data)
-    # If a key occurs twice, the check must not ignore its first value.
+    # If a JSON key occurs twice, the check must not ignore the key's first value.
     assert not native.fits(f'{{"seed": "", {good[1:]}'.encode())
 
 

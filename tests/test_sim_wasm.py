@@ -2,7 +2,7 @@
 real transport stacks.
 
 `make lab` builds the example for WebAssembly, and `cargo test` builds it for this machine. `make
-test-wasm` builds the stacks for both.
+test-wasm` builds the stacks for WebAssembly and for this machine.
 """
 
 from __future__ import annotations

@@ -169,7 +169,8 @@ def test_quinn_alone_and_beside_cubic(stacks: list[Path], tmp_path: Path) -> Non
     assert quinn["completion_s"] == pytest.approx(8.638, abs=0.02)
     assert 18 <= quinn["marks"] <= 24
     assert quinn["drops"] == 0
-    # The throughput is data and headers divided by the time to the last packet.
+    # The throughput is the number of bytes (data and headers) divided by the time until the last
+    # packet.
     assert quinn["to_s"] - quinn["from_s"] == pytest.approx(quinn["completion_s"])
     assert quinn["throughput_mbit"] == pytest.approx(18.96, abs=0.02)
     assert quinn["kind"] == "quinn"
@@ -257,8 +258,8 @@ def test_qlog_is_a_file_of_the_run_on_its_clock(stacks: list[Path], tmp_path: Pa
     [plan] = run.manifest["canonical"]["programs"]
     moved = qlog.over_run(trace, trace.smoothed_rtt, date_s=plan["date"], start_s=1.0, end_s=12.0)
     assert len(moved) == len(trace.smoothed_rtt) > 300
-    # The server takes its first sample half a round trip after the client's first packet. It takes
-    # its last sample half a round trip before its last packet arrives.
+    # The server takes its first sample half a round trip after the client's first packet. The
+    # server takes its last sample half a round trip before its last packet arrives.
     [quinn] = run.summary["programs"]
     assert moved[0][0] == pytest.approx(quinn["from_s"] + 0.01, abs=0.001)
     assert moved[-1][0] == pytest.approx(quinn["to_s"] - 0.01, abs=0.001)

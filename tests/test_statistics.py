@@ -75,7 +75,8 @@ def test_one_run_has_a_difference_and_no_interval() -> None:
 def test_values_without_spread_are_told_by_their_number() -> None:
     found = unpaired((2.0,) * 3, (3.0,) * 4)
     assert found is not None
-    # Of the 35 ways to choose 3 of 7 values, 2 give a difference as large as this one.
+    # There are 35 ways to choose 3 of 7 values. Two of them give a difference at least as large as
+    # the tested difference.
     assert found.p == pytest.approx(2 / 35)
     assert (found.absolute, found.relative, found.ci95) == (1.0, 0.5, None)
     same = unpaired((2.0,) * 3, (2.0,) * 4)
@@ -129,7 +130,7 @@ def test_the_number_of_runs_is_the_least_that_is_enough(size: float) -> None:
 
     assert enough(found)
     assert not enough(found - 1)
-    # A difference of the opposite sign needs the same number of runs.
+    # A difference of the same size and the opposite sign needs the same number of runs.
     assert Contrast(9, -size * 3.0, 1.0, 8.0, 0.1, 3.0).runs(0.05) == found
     # With this many runs, Student's t is nearly normal.
     normal = NormalDist().inv_cdf
@@ -180,8 +181,8 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
         assert found == Crossing(25.0, 1, 2, 0.25)
         assert found is not None
         assert found.at([0.0, 100.0, 200.0, 900.0]) == 125.0
-    # The curve equals the level at the grid points 2, 3 and 6. The crossing is in the middle of
-    # this range.
+    # The curve equals the level at the grid points 2, 3 and 6. The crossing is in the middle of the
+    # range from 2 to 6.
     found = crossing([1.0, 2.0, 3.0, 6.0, 7.0], [0.0, 5.0, 5.0, 5.0, 9.0], 5.0, falling=False)
     assert found == Crossing(4.0, 1, 3, 0.5)
 
@@ -189,7 +190,7 @@ def test_a_crossing_lies_where_the_line_between_its_neighbours_does() -> None:
 def test_neighbours_that_violate_the_order_are_pooled_by_weight() -> None:
     assert monotone([1.0, 5.0, 2.0, 2.0, 9.0], falling=False) == [1.0, 3.0, 3.0, 3.0, 9.0]
     assert monotone([9.0, 2.0, 5.0, 5.0, 1.0], falling=True) == [9.0, 4.0, 4.0, 4.0, 1.0]
-    # Two equal neighbours do not violate monotonicity.
+    # Two equal neighbouring values do not violate monotonicity.
     assert monotone([2.0, 2.0, 1.0], falling=True) == [2.0, 2.0, 1.0]
 
 
@@ -256,7 +257,8 @@ def test_shares_of_packets_end_at_one() -> None:
     of_classes = {metric.path: metric.most for metric in METRICS if metric.on == "class"}
     for path, most in of_classes.items():
         share = path.startswith(("mark_share.", "drop_share."))
-        # Counts of intervals and spreads are not shares, so they have no upper limit.
+        # The number of intervals and the standard deviation are not shares, so they have no upper
+        # limit.
         ends = share and not path.endswith((".n", ".stddev"))
         assert most == (1.0 if ends else None), path
     assert of_classes["mark_share.mean"] == of_classes["drop_share.p99"] == 1.0

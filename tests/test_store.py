@@ -30,7 +30,7 @@ def long_sweep(tmp_path: Path) -> Path:
 
 def folders(out: Path) -> dict[str, tuple[int, int]]:
     """Return the inode of each finished run's folder, and the modification time of its timing file.
-    Both change if the run is repeated."""
+    The inode and the modification time change if the run is repeated."""
     return {
         path.name: (path.stat().st_ino, (path / "timing.json").stat().st_mtime_ns)
         for path in (out / "runs").glob("[!.]*")

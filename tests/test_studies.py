@@ -92,7 +92,8 @@ be new, because importlib_metadata replaces Python's finder as soon as a test im
 
 
 def test_entry_points_are_those_that_python_finds(tmp_path: Path) -> None:
-    # The first of two versions of one distribution hides the second, whose name has another case.
+    # If a distribution is installed twice, the first version hides the second. The names may differ
+    # in case.
     for number, name in enumerate(("my_study", "My.study", "other")):
         install(tmp_path / str(number), name, {f"one-{number}": f"study_{number}:STUDIES"})
     folders = [str(tmp_path / str(number)) for number in (2, 1, 0)]

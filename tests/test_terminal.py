@@ -56,7 +56,7 @@ def test_there_is_one_place_that_prints() -> None:
                 case _:
                     continue
             found.append(f"{path.relative_to(PACKAGE)}: {what}")
-    # This call turns off Rich's markup.
+    # The only use of Rich's markup is the call that turns it off.
     assert found == ["base/progress.py: markup"]
 
 

@@ -126,7 +126,8 @@ def test_it_ends_on_seeds_that_the_search_did_not_see(tuned: Tuned, tmp_path: Pa
     out = tuned.folder.parent.parent
     seeds = {json.loads((out / "runs" / one / "manifest.json").read_text())["seed"] for one in ids}
     assert seeds == {3, 4, 5, 6}
-    # The difference is relative to runs with the same seeds and the scenario file's limit.
+    # The difference is relative to runs that have the same seeds, and the limit of the scenario
+    # file.
     values = {"bottleneck.queue.limit": point.values["bottleneck.queue.limit"], "seed": 3}
     grid = {"path.rtt": ["10ms", "20ms"]}
     own = tailback.sweep(TOY, grid, set=values, seeds=4, out=tmp_path)
@@ -414,7 +415,8 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     assert _point([10.0] * 6, [5.0] * 6).standing([delay]) == "better"
     assert _point([10.0] * 6, [10.0] * 6).standing(both) == "same"
     assert _point([10.0] * 3, [29.2] * 3).standing(both) == "open"
-    # One objective is better than with the defaults, and the other objective is undecided.
+    # For one of the two objectives, the result is better than with the defaults. For the other
+    # objective, it is undecided.
     assert _point([10.0, 11.0, 12.0], [8.0, 9.1, 10.1]).standing(both) == "open"
 
 

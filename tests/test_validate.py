@@ -87,7 +87,7 @@ def test_a_pair_is_judged_by_its_fair_shares_and_by_its_ratio() -> None:
 
 def test_errors_over_the_rate_forgive_what_a_fair_share_does_not() -> None:
     """The fair share of one of 64 flows is 1.6 % of the link's rate. The limit is 8 % of the link's
-    rate, so even a flow without throughput is within it."""
+    rate, so even a flow without throughput is within this limit."""
     mix = ("cubic",) * 64
     fair = 10 / 64
     starved = alone([summary(0.0, *[fair] * 63)], [summary(*[fair] * 64)], mix)
@@ -201,8 +201,8 @@ def test_noise_is_counted_beside_and_never_instead() -> None:
 
 
 def test_the_kernel_is_compared_with_itself() -> None:
-    """The kernel's noise is the difference between two of its seeds and two others, scaled to five
-    seeds."""
+    """The kernel's noise is the difference between two pairs of seeds on the kernel engine, scaled
+    to five seeds."""
     found = measure([10.0] * 5, [9.0, 11.0, 50.0, 12.0, 14.0])
     assert found.own_noise == pytest.approx(3 * math.sqrt(2 / 5) / 19.2)
     assert measure([10.0], [9.0]).own_noise is None
@@ -216,7 +216,8 @@ def test_causes_are_what_was_measured() -> None:
     noisy = [summary(mbit) for mbit in (4.0, 6.0, 8.0, 10.0, 10.0)]
     noise = alone(noisy, [summary(9.0)] * 5)
     drawn = alone([summary(1.0, 4.0)] * 5, [summary(4.0, 1.0)] * 5, ("reno", "reno"))
-    # In order, these flows differ by more than the limit, but by less than noise.
+    # If the flows are compared in their order, the engines differ by more than the limit, but by
+    # less than the noise.
     turns = [summary(2.0, 8.0), summary(4.0, 6.0)] * 3
     nearly = alone(turns, [summary(8.0, 2.0)] * 5 + [summary(5.0, 5.0)], ("reno", "reno"))
     assert ORDER.misses(nearly)
@@ -250,8 +251,8 @@ def test_more_seeds_find_rare_events_and_few_states() -> None:
     # The means of these values differ by less than the limit.
     assert found((5.0, 5.2, 5.4), (5.3, 5.3, 5.3)) == causes.FEW
     assert found((1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 2.0, 3.0, 4.0, 5.0)) == causes.FEW
-    # In these cases, the means differ, and the engines do not have the same few groups of values.
-    # One engine has a further group, all values form one group, or all values differ.
+    # In the cases below, the means differ, and the values of the two engines do not form the same
+    # few groups. One engine has a further group, all values form one group, or all values differ.
     assert found((5.0, 5.0, 5.0, 6.0), (5.0, 6.0, 7.0, 7.0)) is None
     assert found((5.0, 5.2, 5.4, 5.6), (5.5, 5.8, 6.1, 6.4)) is None
     assert found((1.0, 2.0, 3.0, 4.0, 5.0), (2.0, 3.0, 4.0, 5.0, 6.0)) is None
@@ -260,7 +261,7 @@ def test_more_seeds_find_rare_events_and_few_states() -> None:
 
 def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
     """Neighbouring scenarios have the scenario's rate, and therefore its settings that depend on
-    the rate. If no scenario is beyond a limit, no neighbour is run."""
+    the rate. If no scenario exceeds a limit, no neighbouring scenarios are run."""
     found = []
     for queue in grid.QUEUES:
         for mix in queue.mixes:
@@ -277,7 +278,8 @@ def test_neighbours_are_the_same_cell_a_little_off(tmp_path: Path) -> None:
         at = Cell(name, queue.mixes[0], 250e6, 0.02, (), {"sim": ["a"]})
         loaded = scenarios.load(queue.file, scenarios.texts(causes.around(queue, at)), 1)
         assert [p.params["path.rtt"] for p in loaded.points] == [19.6e6, 19.8e6, 20.2e6, 20.4e6]
-    # RED has the thresholds for the slower link, because all of these scenarios have its rate.
+    # RED's thresholds are those for the slower link, because all of these scenarios use the rate of
+    # this link.
     thresholds = {point.params.get("bottleneck.queue.max") for point in found}
     assert thresholds == {None, 37500.0}
     one = Cell("red", ("reno",), 10e6, 0.02, (), {"sim": ["a"], "kernel": ["a"]})
@@ -290,7 +292,8 @@ def test_every_scenario_is_complete() -> None:
         for mix in queue.mixes:
             loaded = scenarios.load(queue.file, scenarios.texts(grid.sets(queue, mix)), None)
             if queue.fixed:
-                # The scenario file is used unchanged, and its flows are the flows of the grid.
+                # The validation uses this scenario file unchanged. The mix of flows in its table
+                # must match the flows of the file.
                 groups = tomllib.loads(queue.file.read_text(encoding="utf-8"))["flows"]
                 flows = [flow["cc"] for flow in groups for _ in range(flow.get("count", 1))]
                 assert (len(loaded.points), tuple(flows)) == (5, mix)
@@ -299,8 +302,8 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # The grid has 2 rates, 3 round-trip times and 5 seeds. The group of queues with
-            # requests has only 2 round-trip times. Some queues have one round-trip time.
+            # The scenarios combine 2 rates, 3 round-trip times and 5 seeds. The group of queues
+            # with requests has only 2 round-trip times. Some queues have one round-trip time.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times

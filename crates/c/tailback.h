@@ -30,7 +30,7 @@ typedef struct tailback_delivery {
   uint64_t sent;
   // When the datagram arrived or was dropped, ns.
   uint64_t at;
-  // Whether the datagram arrived. If not, a link dropped it.
+  // Whether the datagram arrived. If the value is false, a link dropped the datagram.
   bool arrived;
   // Whether the datagram was sent to the sender, along the return path.
   bool back;

@@ -13,7 +13,7 @@ use crate::{EnginePanic, InputError, ScenarioError};
 /// caller sends datagrams.
 ///
 /// The scenario must have one entry of [[programs]], to which the datagrams belong. All times are
-/// in ns on the caller's clock, which starts at 0. They must not decrease from call to call.
+/// in ns on the caller's clock, which starts at 0. The times must not decrease from call to call.
 #[pyclass(module = "tailback._native")]
 pub struct Bottleneck {
     inner: Mutex<Inner>,

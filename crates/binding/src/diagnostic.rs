@@ -9,8 +9,8 @@ use tailback_scenario::{Diagnostic as Problem, Place};
 #[pyclass(frozen, eq, hash, get_all, module = "tailback._native")]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
-    /// The position that the message shows. It is `FILE:LINE:COLUMN`, the path of a table, an
-    /// option, or empty.
+    /// The position that the message shows. The position is `FILE:LINE:COLUMN`, the path of a
+    /// table, or an option. It may be empty.
     place: String,
     /// The file as the caller named it, or the option (`--set a=b`). Empty if there is no file.
     file: String,

@@ -8,7 +8,7 @@ use tailback_run::{Failure, panics};
 use crate::os_error::os_error;
 use crate::{Cancelled, EnginePanic};
 
-/// A folder of runs. Opening it deletes the temporary files of processes that were killed.
+/// A folder of runs. Opening the folder deletes the temporary files of processes that were killed.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Store {
     pub(crate) inner: tailback_record::folder::Store,
@@ -59,7 +59,7 @@ impl Store {
     }
 }
 
-/// Reports the progress of a run, and can cancel the run. Several threads may use it.
+/// Reports the progress of a run, and can cancel the run. Several threads may use this object.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Control {
     pub(crate) inner: tailback_run::Control,

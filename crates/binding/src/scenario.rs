@@ -140,7 +140,7 @@ impl Scenario {
         self.inner.engine.name()
     }
 
-    /// Version of the engine. If sweep points use different versions, lists all of them.
+    /// Version of the engine. If sweep points use different engine versions, lists all versions.
     #[getter]
     fn engine_version(&self) -> &str {
         &self.inner.engine_version
@@ -265,8 +265,8 @@ impl Scenario {
     }
 
     /// Returns the same scenario with other engine versions. `versions` maps each kernel that sweep
-    /// points name to an engine version. It maps `None` to the version for sweep points that name
-    /// no kernel. Raises `ValueError` if a kernel is missing.
+    /// points name to an engine version. `versions` maps `None` to the version for sweep points
+    /// that name no kernel. Raises `ValueError` if a kernel is missing.
     fn versioned(&self, versions: HashMap<Option<String>, String>) -> PyResult<Scenario> {
         let versions: HashMap<_, Arc<str>> = versions
             .into_iter()
@@ -429,9 +429,9 @@ impl Point {
         map::modules(&self.point().plan).into_iter().collect()
     }
 
-    /// The sweep point's `[[programs]]` entries. Each has its name, kind, packages, files (absolute
-    /// paths), the programs on the sender's and on the receiver's host, the guest's date (seconds
-    /// since 1970), and the numbers to read from output files.
+    /// The sweep point's `[[programs]]` entries. Each entry contains its name, kind, packages and
+    /// files (absolute paths), and the programs on the sender's and on the receiver's host. It also
+    /// contains the guest's date (seconds since 1970), and the numbers to read from output files.
     #[getter]
     fn programs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let programs = self.point().plan.programs.iter();

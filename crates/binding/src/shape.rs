@@ -2,7 +2,7 @@
 //!
 //! Python code declares the schemas (`tailback.store.shape`). If this module rejects a file, Python
 //! code checks the file again, and describes the error. This module may therefore reject valid
-//! files. It does so if Python might parse a number or a text differently.
+//! files. It rejects a file if Python might parse a number or a text in the file differently.
 
 use std::cell::Cell;
 use std::fmt;

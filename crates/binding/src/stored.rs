@@ -233,8 +233,8 @@ pub fn is_whole(sealed: &[u8]) -> bool {
     tailback_record::seal::is_whole(sealed)
 }
 
-/// A temporary folder in `parent` for this process. When it is created, the folders of ended
-/// processes are removed.
+/// A temporary folder in `parent` for this process. Creating this folder removes the folders of
+/// processes that have ended.
 #[pyclass(frozen, module = "tailback._native")]
 pub struct Scratch {
     inner: Mutex<Option<scratch::Scratch>>,

@@ -31,7 +31,7 @@ pub struct Delivery {
     pub sent: u64,
     /// When the datagram arrived or was dropped, ns.
     pub at: u64,
-    /// Whether the datagram arrived. If not, a link dropped it.
+    /// Whether the datagram arrived. If the value is false, a link dropped the datagram.
     pub arrived: bool,
     /// Whether the datagram was sent to the sender, along the return path.
     pub back: bool,

@@ -2,8 +2,8 @@
 //! transport stack. Each requirement is a function that panics if the tested component does not
 //! meet it.
 //!
-//! `crates/engine/tests` tests tailback's components against them. To test a plugin, add this line
-//! to a file in its folder `tests`:
+//! `crates/engine/tests` tests tailback's components against these requirements. To test a plugin,
+//! add this line to a file in its folder `tests`:
 //!
 //! ```ignore
 //! tailback_conformance::tests!(my_cc::register);

@@ -23,7 +23,8 @@ enum Op {
     Arrive(u32, u16, Ecn),
     /// The link requests this many packets.
     Leave(u8),
-    /// Time passes, and the timers that become due fire. The number is this time in us.
+    /// Time passes, and the timers that become due fire. The number is the length of this wait, in
+    /// us.
     Wait(u32),
     /// The link's rate changes to this rate, bit/s.
     Rate(u64),
@@ -158,8 +159,8 @@ fn other_options(
     }
     (0..20).find_map(|_| {
         let mut options = now.clone();
-        // Do not change `any_ect`: after such a change, packets of a flow are in another queue than
-        // the flow's earlier packets, and may overtake them.
+        // Do not change `any_ect`. After such a change, packets of a flow enter another queue, and
+        // may overtake the flow's earlier packets.
         let ordered = changeable.iter().filter(|name| **name != "any_ect");
         for opt in ordered.filter_map(|name| of(name)) {
             if rng.chance(0.5) {
@@ -311,7 +312,7 @@ impl Bench {
         let inside = &mut self.inside[place];
         if self.order == Order::None {
             // The queue may reorder packets, so earlier packets may still be queued. Move this
-            // packet to the front, so that they are not counted as dropped.
+            // packet to the front, so that the earlier packets do not count as dropped.
             if let Ok(index) = inside.binary_search_by_key(&packet.seq, |(seq, _)| *seq) {
                 inside.make_contiguous()[..=index].rotate_right(1);
             }

@@ -92,8 +92,8 @@ pub fn has_steps_of_its_transport_and_seed(entry: &'static Entry<Build>) {
             let least = datagrams.rate.time_for(sent).as_secs_f64();
             assert!(last >= least * 0.999, "{}", entry.name);
         }
-        // A source that loads and probes a path declares only the shortest time between its probes,
-        // not a rate, so check nothing.
+        // A source that loads and probes a path does not declare a rate. It declares only the
+        // shortest time between its probes, so check nothing.
         Transport::Connections { .. } if all.iter().any(|(_, step)| *step == Step::Load) => {}
         Transport::Connections { gap, .. } => {
             let mean = gap(&options).as_secs_f64() * 999.0;

@@ -1,5 +1,5 @@
-//! The token bucket of a shaper. It limits how many bytes may leave at once after the link was
-//! idle.
+//! The token bucket of a shaper. The bucket limits how many bytes may leave at once after the link
+//! was idle.
 //!
 //! The bucket follows Linux 7.3 `sch_htb` without hysteresis. It models one htb class whose rate
 //! equals its ceiling. For such a class, `burst` and `cburst` are the same bucket. A token is the

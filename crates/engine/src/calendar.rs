@@ -1,5 +1,5 @@
-//! The event calendar. Each component has at most one pending entry. Entries are ordered by time
-//! and, at equal times, by component number.
+//! The event calendar. Each component has at most one entry in the calendar. Entries are ordered by
+//! time and, at equal times, by component number.
 //!
 //! Packets wait in the FIFOs of links and pipes. So the calendar does not hold one entry per
 //! packet, but a few entries per link and one per endpoint. Nearly all events belong to the first

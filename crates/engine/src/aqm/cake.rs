@@ -390,13 +390,13 @@ struct Turn {
     list: flows::List,
 }
 
-/// What a queue did when it was its turn.
+/// The result of serving a queue.
 enum Taken {
     /// It delivered a packet.
     Packet,
     /// It was empty.
     Empty,
-    /// The packet was dropped. The queue has its turn again.
+    /// The packet was dropped. Cake must serve the same queue again.
     Dropped,
     /// The packet was dropped, but its bytes were charged to the rate (`ingress`). The scheduler
     /// must choose a queue again.
@@ -624,7 +624,7 @@ impl Cake {
     }
 
     /// Chooses the queue that may send next. If no queue may send now, returns what dequeue
-    /// returns. `decaying` is as for [`flows::Flows::next`].
+    /// returns. `decaying` has the same meaning as in [`flows::Flows::next`].
     #[inline(always)] // inline, because dequeue calls it for every packet
     fn turn(&mut self, clock: i64, decaying: bool) -> Result<Turn, Dequeue> {
         if self.backlog.packets == 0 {
@@ -695,8 +695,8 @@ impl Cake {
         }
     }
 
-    /// A packet has just been appended to a queue. If it makes an ACK in the queue redundant, drops
-    /// this ACK.
+    /// A packet has just been appended to a queue. If this packet makes an ACK in the queue
+    /// redundant, drops the redundant ACK.
     #[inline(never)]
     fn filter_acks(&mut self, t: usize, index: usize, now: Time, sink: &mut Sink) {
         let queue = &self.tins[t].flows.get(index).packets;

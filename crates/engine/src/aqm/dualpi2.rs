@@ -368,8 +368,8 @@ pub(super) fn scalable(ecn: Ecn, any: bool) -> bool {
 /// A jiffy of the kernels in the testbeds of 2019 (HZ 250), in ns.
 const JIFFY: u64 = 4_000_000;
 
-/// When the first update occurs in the versions before `dualpi2-2019-refactored`. They wait for HZ
-/// / 2 jiffies.
+/// When the first update occurs in the versions before `dualpi2-2019-refactored`. These versions
+/// wait for HZ / 2 jiffies.
 const HALF_A_SECOND: Time = Time::from_ms(500);
 
 /// Counters that tailback samples (gauges). The kernel's `tc -s` shows the same counters.
@@ -400,8 +400,8 @@ pub struct DualPi2 {
     vars: Vars,
     scheduler: Scheduler,
     step: Step,
-    /// The step threshold applies only if L has at least this many packets. They are counted when a
-    /// packet arrives or, with `step_at_dequeue`, when a packet leaves.
+    /// The step threshold applies only if L has at least this many packets. The packets in L are
+    /// counted when a packet arrives or, with `step_at_dequeue`, when a packet leaves.
     min_step: u64,
     /// Whether the packets in L are counted for `min_step` when a packet leaves, and not when it
     /// arrives. The leaving packet is not counted.
@@ -545,8 +545,8 @@ impl DualPi2 {
         }
     }
 
-    /// Applies the ramp and the coupling to a packet that leaves L. In overload, it does nothing
-    /// and returns false. The caller then calls [`DualPi2::survives`].
+    /// Applies the ramp and the coupling to a packet that leaves L. In overload, this function does
+    /// nothing and returns false. The caller then calls [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();

@@ -168,8 +168,8 @@ impl Packets {
         }
     }
 
-    /// A limit was lowered. Drops packets from the head while the queue exceeds it. As in Linux,
-    /// these drops do not affect the control law of the queue.
+    /// Called after a limit was lowered. Drops packets from the head while the queue exceeds the
+    /// new limit. As in Linux, these drops do not affect the control law of the queue.
     pub fn shrink(&mut self, limit: Limit, now: Time, sink: &mut Sink) {
         let mut packet = Packet::new(0, 0, Ecn::NotEct);
         while !self.is_within(limit) && self.pop_to(&mut packet) {

@@ -135,8 +135,8 @@ pub const ENTRY: Entry<Build> = Entry {
 const FROM_SENDER: &str = "packets keep their departure time within a guest, so fq would measure \
      the delay since they left the sender";
 
-/// No counter of marks is given here. The kernel's counter also includes packets that cannot be
-/// marked.
+/// tailback does not read the kernel's counter of marks, because this counter also includes packets
+/// that cannot be marked.
 const KERNEL: Qdisc = Qdisc {
     kinds: &["fq"],
     since: Some("3.12"),
@@ -229,7 +229,7 @@ pub struct Fq {
     /// After this time, the credit of an inactive flow is refilled. In jiffies.
     refill_delay: u64,
     ce_threshold: Time,
-    /// A random key. It decides which flows share a bucket.
+    /// A random key. This key decides which flows share a bucket.
     key: u64,
 }
 

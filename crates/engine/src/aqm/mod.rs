@@ -48,17 +48,17 @@ pub enum Dequeue {
 /// A queue discipline.
 ///
 /// The link sets `packet.stamp` to the time of arrival before `enqueue`. A packet's sojourn time at
-/// `now` is `now - stamp`. For every packet that `enqueue` receives, one of two things happens
-/// once. Either `dequeue` returns the packet, or the queue reports it to `sink.drop`. `sink.mark`
-/// marks a packet and counts the mark.
+/// `now` is `now - stamp`. For every packet that `enqueue` receives, either `dequeue` returns the
+/// packet once, or the queue reports it to `sink.drop` once. `sink.mark` marks a packet and counts
+/// the mark.
 pub trait Queue: Send {
-    /// Queues or drops a packet. If the queue marks the packet, it does so before it copies the
-    /// packet.
+    /// Queues or drops a packet. If the queue marks the packet, the mark must come before the queue
+    /// copies the packet.
     fn enqueue(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink);
 
     /// Writes the next packet that may leave to `next`. The previous content of `next` does not
-    /// matter. The packet is written in place. So it is copied only once on its way from the queue
-    /// to the link.
+    /// matter. Because the queue writes to `next`, the packet is copied only once on its way from
+    /// the queue to the link.
     fn dequeue(&mut self, now: Time, sink: &mut Sink, next: &mut Packet) -> Dequeue;
 
     /// If a packet may leave, returns the next packet by value. Only tests call this function.
@@ -102,11 +102,11 @@ pub trait Queue: Send {
 
     /// Declares that packets may consist of joined segments (GSO, `path.offloads`) and that the
     /// link does not split them before this queue. A queue that computes lengths of frames needs
-    /// this. Called before the first packet.
+    /// this information. Called before the first packet.
     fn expect_joined(&mut self) {}
 
     /// Describes each flow and traffic source, in the order of their flow numbers. A queue that
-    /// distinguishes hosts or classes needs this. Called before the first packet.
+    /// distinguishes hosts or classes needs these descriptions. Called before the first packet.
     fn flows(&mut self, _flows: &[FlowInfo]) {}
 
     /// Returns the number of packets and bytes queued.

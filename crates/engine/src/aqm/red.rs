@@ -24,15 +24,15 @@
 //! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
 //! `probability` accept any value. In tc, the weight must be a power of two (Wlog).
 //!
-//! Known deviations: the average, the probability and the decay (1-w)^m over an idle period of m
-//! packets (w is the weight) are computed in floating point. Linux uses fixed-point numbers. Linux
-//! takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if the shift would be below
-//! one. The default of `bandwidth` is the link's rate, whereas in tc it is 10Mbit. If RED marks a
-//! packet that is then dropped because the buffer is full, this packet counts only as dropped. If
-//! an option changes during a run, packets stay queued and the timer of `adaptive` continues. In
-//! contrast, Linux purges the queue and restarts the timer. The options harddrop and nodrop are not
-//! implemented. As in Linux and unlike ns-2, the packet size does not scale the probability, even
-//! if the average is in bytes.
+//! Known deviations: the average, the probability and the decay are computed in floating point.
+//! Over an idle period of m packets, the decay is (1-w)^m, where w is the weight. Linux uses
+//! fixed-point numbers. Linux takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if
+//! the shift would be below one. The default of `bandwidth` is the link's rate, whereas in tc it is
+//! 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
+//! counts only as dropped. If an option changes during a run, packets stay queued and the timer of
+//! `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The options
+//! harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size does not
+//! scale the probability, even if the average is in bytes.
 
 use tailback_record::Cause;
 
@@ -299,7 +299,7 @@ impl RedCore {
     }
 
     /// Returns pb. This is the probability of a mark before RED adjusts it to space the marks
-    /// (`uniformise`). It is 1 if every packet is marked.
+    /// (`uniformise`). The probability is 1 if every packet is marked.
     #[inline]
     pub fn pb(&self) -> f64 {
         let avg = self.avg;

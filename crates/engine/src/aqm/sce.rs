@@ -2,13 +2,13 @@
 //! mark rises linearly with the sojourn time, along a line that is called the ramp. Cake also uses
 //! this ramp. This file also adds SCE marking to CoDel.
 //!
-//! Neither Linux nor the SCE reference code has such a ramp in codel or fq_codel. The ramp here is
-//! the one of Cake in the reference code, but with CoDel's target instead of Cobalt's. A packet is
-//! "above the target" if two conditions hold, as in CoDel. Its sojourn time is at least the target,
-//! and more than one MTU stays queued. With `on`, the probability rises from 0 at half the target
-//! to 1 at the target. With `single`, the probability is 0 up to the target and rises to 1 at twice
-//! the target. For `single`, the draft specifies the same slope as for `on`. The reference code
-//! uses half of this slope. The ramp here follows the reference code.
+//! Neither Linux nor the SCE reference code has such a ramp in codel or fq_codel. tailback uses the
+//! ramp that Cake has in the reference code, but with CoDel's target instead of Cobalt's. A packet
+//! is "above the target" if two conditions hold, as in CoDel. Its sojourn time is at least the
+//! target, and more than one MTU stays queued. With `on`, the probability rises from 0 at half the
+//! target to 1 at the target. With `single`, the probability is 0 up to the target and rises to 1
+//! at twice the target. For `single`, the draft specifies the same slope as for `on`. The reference
+//! code uses half of this slope. tailback follows the reference code.
 //!
 //! The SCE mark of a packet is decided last, after CoDel's marks and `ce_threshold`. Only packets
 //! with ECT(0) get SCE marks, so an SCE mark never overwrites a CE mark.
@@ -42,8 +42,8 @@ pub fn spell(words: &mut Words<'_>, option: &'static str) {
 pub enum Ramp {
     /// The queue sets no SCE marks.
     Off,
-    /// The probability of a mark at the target. It is 1 for `"on"`, and 1/N if Cake's option `sce`
-    /// is a number N.
+    /// The probability of a mark at the target. The probability is 1 for `"on"`, and 1/N if Cake's
+    /// option `sce` is a number N.
     Knee(f64),
     /// The probability of a mark rises from 0 at the target. It reaches 1 when the sojourn time
     /// exceeds the target by this multiple of the target.

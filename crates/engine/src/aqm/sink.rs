@@ -19,11 +19,11 @@ pub struct Sink {
     /// transmission. Used for `count_in_service`.
     service: Option<(u16, Time, Time)>,
     capture: Option<Box<Capture>>,
-    /// Dropped packets are recorded if their flow number is at least this. From here on, flow
-    /// numbers belong to entries of `[[programs]]`, and then to connections.
+    /// The first flow number whose dropped packets are recorded. From this number on, flow numbers
+    /// belong to entries of `[[programs]]`, and then to connections.
     first_noted: u32,
-    /// From here on, flow numbers belong to connections. Later connections reuse the flow numbers
-    /// of earlier ones.
+    /// The first flow number of connections. Later connections reuse the flow numbers of earlier
+    /// connections.
     first_slot: u32,
     /// The flow numbers of connections whose packets were dropped since the last
     /// [`Sink::take_gone`], one for each packet.
@@ -252,8 +252,8 @@ impl Sink {
         }
     }
 
-    /// Counts the packet in transmission as backlog until `now`. If its transmission ends earlier,
-    /// counts it until then.
+    /// Counts the packet in transmission as backlog until `now`. If the transmission ends before
+    /// `now`, counts the packet only until the transmission ends.
     fn end_service(&mut self, now: Time) {
         if let Some((len, from, to)) = self.service.take() {
             let to = to.min(now).max(from);

@@ -24,9 +24,9 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 /// Decides the order of packets that enter a pipe at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
-    /// First the largest component number that was handled at this time before the packet entered
-    /// the pipe. Then the corresponding numbers for the two events before that on the packet's
-    /// path. If a number repeats, it is stored once, with a count.
+    /// The first entry is the largest component number that was handled at this time before the
+    /// packet entered the pipe. The next two entries are the corresponding numbers for the two
+    /// previous events on the packet's path. If a number repeats, it is stored once, with a count.
     recent: [(Component, u32); 3],
     /// The last component that sent the packet and is not a pipe, and the packet's position among
     /// the packets that this component sent (1 is the first). All packets that an event sends are
@@ -60,9 +60,9 @@ impl Key {
         }
     }
 
-    /// Two packets were pushed at the same time in different parts. Returns the order that they
-    /// would have on a single core. Returns `None` if the keys do not contain enough of the
-    /// packets' paths to decide.
+    /// Compares two packets that were pushed at the same time in different parts. Returns the order
+    /// in which a single core would push these packets. Returns `None` if the keys do not contain
+    /// enough of the packets' paths to decide.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {

@@ -1,12 +1,12 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! up addresses and headers for it. A flow goes from 10.1.G.1 to 10.2.G.1. The distinct RTTs of the
-//! scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow has the
-//! port 5001 plus the flow's number. Traffic sources are numbered after the flows. Next come the
-//! programs, whose packets are written as UDP. Last come the simultaneous connections of the
-//! sources. Some header fields have no equivalent in the simulator. Comments below say which values
-//! are written for them.
+//! up addresses and headers for each packet. A flow goes from 10.1.G.1 to 10.2.G.1. The distinct
+//! RTTs of the scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow
+//! has the port 5001 plus the flow's number. Traffic sources are numbered after the flows. Programs
+//! are numbered after the sources, and their packets are written as UDP. The simultaneous
+//! connections of the sources have the last numbers. Some header fields have no equivalent in the
+//! simulator. Comments below say which values are written for them.
 
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
@@ -18,7 +18,7 @@ use crate::tcp::ecn_echo::EcnEcho;
 use crate::tcp::receiver::Receiver;
 use crate::units::{Bytes, Time};
 
-/// The port of the first flow. Later flows and other traffic have the ports that follow.
+/// The port of the first flow. Later flows and other traffic have higher ports.
 const FIRST_PORT: u32 = 5001;
 /// How many ports are used per address.
 const PORTS: u32 = 60_000;
@@ -219,7 +219,7 @@ impl Tcp {
         let at = self.at(packet.seq);
         Segment {
             // The receiver's SYN has the sequence number 0. So all later segments of the receiver
-            // have 1.
+            // have the sequence number 1.
             seq: if back { 1 } else { at },
             ack: if back { at } else { 1 },
             flags: bits,

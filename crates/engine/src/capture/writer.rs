@@ -64,7 +64,7 @@ impl<W: Write> PacketWriter<W> {
         Ok(())
     }
 
-    /// Returns the writer. The data that it has received so far is always a complete file.
+    /// Returns the writer. The data that the writer has received so far is always a complete file.
     pub fn get_ref(&self) -> &W {
         self.file.get_ref()
     }

@@ -6,20 +6,20 @@
 //! spreads the reduction over a round trip. In all other respects, the response follows RFC 8511
 //! section 3. The sender responds once per RTT, because CWR lasts until all data that was sent
 //! before CWR has been acknowledged. If a loss is found during CWR, the sender repairs it without a
-//! further reduction. For any other loss, the sender multiplies by `beta`. ssthresh is at least two
-//! segments.
+//! further reduction. For any other loss, the sender multiplies cwnd by `beta`. ssthresh is at
+//! least two segments.
 //!
 //! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize instead of
 //! cwnd by the factor. FlightSize is the data that remains unacknowledged after the ACK that
 //! carries ECN-Echo. The response to losses is the same as with `abe = "linux"`.
 //!
-//! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. It multiplies cwnd by a factor in whole
-//! percent, and rounds the result down to whole segments. The window falls to ssthresh at once,
-//! without PRR. It does not grow until one RTT has passed. The option `abe_frlossreduce` is off by
-//! default, like FreeBSD's sysctl `net.inet.tcp.cc.abe_frlossreduce`. With it, a loss in that RTT
-//! lowers ssthresh further, to the value that the loss alone would have caused. FreeBSD's CUBIC
-//! does not support ABE. In tailback, CUBIC with `abe = "freebsd"` follows the rule of FreeBSD's
-//! NewReno.
+//! `abe = "freebsd"` follows `cc_newreno.c` of FreeBSD 14. FreeBSD multiplies cwnd by a factor in
+//! whole percent, and rounds the result down to whole segments. The window falls to ssthresh at
+//! once, without PRR. The window does not grow until one RTT has passed. The option
+//! `abe_frlossreduce` is off by default, like FreeBSD's sysctl `net.inet.tcp.cc.abe_frlossreduce`.
+//! With this option, a loss within one RTT after ECN-Echo lowers ssthresh further, to the value
+//! that the loss alone would have caused. FreeBSD's CUBIC does not support ABE. In tailback, CUBIC
+//! with `abe = "freebsd"` follows the rule of FreeBSD's NewReno.
 
 use super::contract::{Control, Signal};
 use super::view::View;

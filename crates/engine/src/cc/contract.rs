@@ -4,8 +4,8 @@
 //! connection. In most calls it may also write the [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
-//! and loss recovery are not part of a congestion control. They belong to the stack
-//! ([`crate::tcp`]).
+//! and loss recovery are not part of a congestion control. The stack ([`crate::tcp`]) implements
+//! these mechanisms.
 
 use super::hook::{Hook, default_of};
 use super::view::{Ack, CaState, LostSegment, View};
@@ -72,12 +72,14 @@ pub enum Control {
     /// congestion signal. The stack uses PRR to reduce the window to ssthresh.
     #[default]
     Growth,
-    /// It also reduces the window after ECN-Echo. The stack sets ssthresh, enters CWR, and calls
-    /// `cwr_begin`. For every ACK in CWR, the stack calls `cwr_ack` instead of using PRR.
+    /// The congestion control also reduces the window after ECN-Echo. The stack sets ssthresh,
+    /// enters CWR, and calls `cwr_begin`. For every ACK in CWR, the stack calls `cwr_ack` instead
+    /// of using PRR.
     Cwr,
-    /// It makes all changes of the window. For every ACK, the stack calls `cong_control` instead of
-    /// using PRR and `cong_avoid`. The stack does not change the window in these cases: at the end
-    /// of Recovery, when RACK's timer finds losses, and after an idle time.
+    /// The congestion control makes all changes of the window. For every ACK, the stack calls
+    /// `cong_control` instead of using PRR and `cong_avoid`. The stack does not change the window
+    /// in these cases: at the end of Recovery, when RACK's timer finds losses, and after an idle
+    /// time.
     Window,
 }
 
@@ -144,14 +146,14 @@ pub trait CongestionControl: Send {
     }
 
     /// The stack calls this hook for each ACK. Before the call, the stack updates `flight`,
-    /// `delivered` and `delivered_ce` (as Linux does since 6.16). After the call, it detects
+    /// `delivered` and `delivered_ce` (as Linux does since 6.16). After the call, the stack detects
     /// losses.
     fn in_ack_event(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::InAckEvent);
     }
 
     /// The stack calls this hook for each ACK that delivers segments. Before the call, the stack
-    /// measures the RTT. After the call, it changes the window.
+    /// measures the RTT. After the call, the stack changes the window.
     fn pkts_acked(&mut self, _view: View<'_>, _window: &mut Window, _ack: &Ack) {
         default_of(Hook::PktsAcked);
     }
@@ -204,5 +206,6 @@ pub trait CongestionControl: Send {
     }
 }
 
-/// The constructor of a congestion control. Its options are complete and validated.
+/// The constructor of a congestion control. The options that it receives are complete and
+/// validated.
 pub type Build = fn(&Options) -> Box<dyn CongestionControl>;

@@ -1,13 +1,14 @@
-//! The ACK filter. It drops queued ACKs of a flow if a newer ACK of that flow makes them redundant.
+//! The ACK filter. The filter drops queued ACKs of a flow if a newer ACK of that flow makes them
+//! redundant.
 //!
 //! The filter may drop a pure ACK if the newly appended ACK repeats its information. This
 //! information is the cumulative acknowledgement, the timestamp and the SACK blocks. There are
 //! exceptions: the filter keeps ACKs with ESCE (the former NS bit), a D-SACK or an option that the
 //! filter does not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps
-//! an ACK from before the change. So the sender sees the change. With `on`, the filter drops an ACK
-//! only if at least two ACKs are redundant. It then drops the oldest. So one redundant ACK always
-//! remains. With `aggressive`, the filter also drops this last ACK if it is directly before the new
-//! ACK and has the same flags.
+//! an ACK from before the change. This ACK shows the change to the sender. With `on`, the filter
+//! drops an ACK only if at least two ACKs are redundant. The filter then drops the oldest of these
+//! ACKs. So one redundant ACK always remains. With `aggressive`, the filter also drops the only
+//! redundant ACK if it is directly before the new ACK and has the same flags.
 
 use std::cmp::Ordering;
 

@@ -1,10 +1,10 @@
-//! Cobalt: Cobalt combines CoDel and BLUE. Each queue has its own state.
+//! Cobalt combines CoDel and BLUE. Each queue has its own state.
 //!
-//! In Cobalt's CoDel, one timer, `drop_next`, both increases and decreases the count. RFC 8289
-//! differs in this respect. While the sojourn time is above the target, the time between two
-//! signals (drops or marks) is interval/sqrt(count). While it is below the target, the same timer
-//! decreases the count. BLUE drops with a probability. Overflows increase this probability, and
-//! each dequeue that finds the queue empty decreases it.
+//! In Cobalt's CoDel, one timer, `drop_next`, both increases and decreases the count. In RFC 8289,
+//! this timer never decreases the count. While the sojourn time is above the target, the time
+//! between two signals (drops or marks) is interval/sqrt(count). While the sojourn time is below
+//! the target, the same timer decreases the count. BLUE drops with a probability. Overflows
+//! increase this probability, and each dequeue that finds the queue empty decreases it.
 
 use tailback_record::Cause;
 
@@ -64,8 +64,8 @@ pub struct Params {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Cobalt {
-    /// The count. It grows by one with each signal. While the sojourn time is below the target, it
-    /// falls by one each time the timer expires.
+    /// The count. The count grows by one with each signal (drop or mark). While the sojourn time is
+    /// below the target, the count falls by one each time the timer expires.
     pub(super) count: u32,
     /// 1/sqrt(count) in units of 2^-32.
     pub(super) rec_inv_sqrt: u32,

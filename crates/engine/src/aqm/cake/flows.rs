@@ -4,13 +4,13 @@
 //! A new queue is sparse: Cake serves sparse queues before bulk queues. A queue becomes a bulk
 //! queue once it has used up its quantum. A queue is "decaying" if it is empty but the state of its
 //! AQM has not yet decayed to 0. Cake counts the bulk queues of each host. A queue's quantum per
-//! round is divided by the number of bulk queues of its source or of its destination. The larger of
-//! the two numbers is used.
+//! round is divided by the number of bulk queues of its source or of its destination. Cake divides
+//! by the larger of these two numbers.
 //!
 //! Linux visits every bulk queue in every round. If a host has a thousand queues, each of them gets
 //! only a byte or two per round. So Linux visits a queue about a thousand times for each packet. In
-//! tailback, such a queue gets the bytes of several rounds in advance. It is skipped in these
-//! rounds. It could not have sent a packet in them anyway.
+//! tailback, such a queue gets the bytes of several rounds in advance. tailback skips the queue in
+//! these rounds. In Linux, the queue sends no packet in these rounds, either.
 
 use super::super::backlogs::Backlogs;
 use super::cobalt::{Cobalt, Fresh, Params};
@@ -20,8 +20,8 @@ use crate::ring::Ring;
 pub const QUEUES: usize = 1024;
 /// Associativity of the hash table. The hash of a flow selects a set of this many queues.
 const WAYS: usize = 8;
-/// The number of rounds for which there are lists. A queue gets the bytes of fewer rounds than this
-/// at once.
+/// The number of rounds for which there are lists. The number of rounds whose bytes a queue gets at
+/// once is smaller than this number.
 const ROUNDS: usize = 256;
 const MOST_ROUNDS: u8 = (ROUNDS - 1) as u8;
 /// If a host has more bulk queues than this number, its queues get the bytes of several rounds in
@@ -37,8 +37,8 @@ pub struct Isolation {
     /// Whether each source gets its own share of the rate. If `flows` is false, each source gets
     /// its own queue instead.
     pub sources: bool,
-    /// Whether each destination gets its own share of the rate. If `flows` is false, it gets its
-    /// own queue instead.
+    /// Whether each destination gets its own share of the rate. If `flows` is false, each
+    /// destination gets its own queue instead.
     pub destinations: bool,
 }
 
@@ -80,8 +80,8 @@ enum Set {
     None,
     /// The queue has become active recently and has not used up its quantum.
     Sparse,
-    /// The queue has used up its quantum and was then empty when it was served. It counts as
-    /// sparse, but it is in a list of bulk queues.
+    /// The queue has used up its quantum and was then empty when it was served. This queue counts
+    /// as sparse, but waits in a list of bulk queues.
     SparseWait,
     /// The queue has used up a quantum.
     Bulk,
@@ -96,14 +96,14 @@ pub struct Flow {
     pub cobalt: Cobalt,
 }
 
-/// The part of a queue's state that DRR++ needs. It is apart from [`Flow`], because DRR++ visits
-/// many queues that send nothing. The turns of all queues fit into the L1 cache.
+/// The part of a queue's state that DRR++ needs. This state is not in [`Flow`], because DRR++
+/// visits many queues that send nothing. The [`Turn`]s of all queues fit into the L1 cache.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     deficit: i32,
     next: u16,
-    /// The queue before this one in the list of decaying queues. In other lists it has no meaning,
-    /// because only their first queues are removed.
+    /// The queue before this one in the list of decaying queues. In other lists, this field has no
+    /// meaning, because only the first queue of such a list is removed.
     prev: u16,
     source: u16,
     destination: u16,
@@ -112,8 +112,8 @@ struct Turn {
 
 const _: () = assert!(size_of::<Turn>() == 16);
 
-/// A slot of the host table. It holds one source and one destination. The two are independent of
-/// each other.
+/// A slot of the host table. The slot stores one source and one destination, which are independent
+/// of each other.
 #[derive(Clone, Copy, Debug, Default)]
 struct Host {
     tag: [u32; 2],
@@ -175,8 +175,8 @@ pub struct Flows {
     tags: Box<[u32]>,
     backlogs: Backlogs,
     hosts: Box<[Host]>,
-    /// First the list of sparse queues and the list of decaying queues. Then one list of bulk
-    /// queues for each of the next rounds.
+    /// The first two entries are the list of sparse queues and the list of decaying queues. The
+    /// other entries are lists of bulk queues, one for each of the next rounds.
     lists: Box<[Ends; List::FIRST_OLD + ROUNDS]>,
     /// Bit set of the rounds for which bulk queues wait.
     waited_for: [u64; ROUNDS / 64],
@@ -357,7 +357,7 @@ impl Flows {
         any
     }
 
-    /// Removes a packet from the middle of a queue. The ACK filter needs this.
+    /// Removes a packet from the middle of a queue. The ACK filter calls this function.
     pub fn remove(&mut self, index: usize, position: usize) -> Option<Packet> {
         let packet = self.flows[index].packets.remove(position)?;
         self.backlogs.remove(index, packet.len);
@@ -392,7 +392,8 @@ impl Flows {
             && none(List::New)
             && (!decaying || none(List::Decaying))
         {
-            // This is the only waiting queue, so it is next again until it has bytes left.
+            // No other queue waits, so give this queue the bytes of further rounds until it may
+            // send.
             let index = usize::from(first);
             while self.turns[index % QUEUES].deficit <= 0 {
                 self.refill(index);
@@ -654,8 +655,8 @@ fn share(quantum: u32, load: u16) -> u32 {
     quantum * u32::from(u16::MAX / load)
 }
 
-/// Returns 16 random bits. They are used only for dither. So the result of one multiplication is
-/// random enough.
+/// Returns 16 random bits. The bits are used only for dither, so the result of one multiplication
+/// is random enough.
 #[inline]
 fn next_bits(dither: &mut u64) -> u32 {
     *dither = dither
@@ -717,8 +718,8 @@ impl Grant {
         self.give(deficit, rounds, bits)
     }
 
-    /// Does the same as [`Grant::refill`]. A queue with a deficit of at least `enough` gets the
-    /// bytes of the largest number of rounds, and then this needs no division.
+    /// Does the same as [`Grant::refill`]. If the deficit is at least `enough`, the queue gets the
+    /// bytes of the largest number of rounds. This case needs no division.
     #[inline]
     fn refill_below(&self, enough: u32, deficit: &mut i32, bits: u32) -> u8 {
         let size = deficit.unsigned_abs();

@@ -6,8 +6,8 @@ use crate::registry::kernel::{
 };
 
 /// Length of an Ethernet header, in bytes. Without the keyword `overhead`, Cake counts the bytes of
-/// the whole frame, with this header. With the keyword, it counts the bytes of the IP packet plus
-/// the overhead.
+/// the whole frame, with this header. With this keyword, Cake counts the bytes of the IP packet
+/// plus the overhead.
 const ETHERNET: i32 = 14;
 
 /// Largest `overhead` that Cake adds to an IP packet, in bytes.
@@ -38,7 +38,7 @@ pub const KERNEL: Qdisc = Qdisc {
         }),
         ("overhead", number),
         ("mpu", |w, o| {
-            // Cake's default is 0. So the keyword `mpu` is not needed for 0.
+            // Cake's default is 0. So tailback omits the keyword `mpu` for 0.
             if w.options.get(o) != Some(&Value::Int(0)) {
                 number(w, o);
             }

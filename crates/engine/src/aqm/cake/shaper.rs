@@ -1,13 +1,14 @@
-//! Cake's shaper. It has a virtual clock that does not allow bursts. It also computes which size
-//! Cake charges for a packet.
+//! Cake's shaper. The shaper has a virtual clock that does not allow bursts. This module also
+//! computes which size Cake charges for a packet.
 //!
 //! Each packet advances the virtual clock by its transmission time at Cake's rate. A packet may
 //! leave when the virtual clock is not ahead of the current time. If a packet leaves late, the rate
 //! does not fall, because the virtual clock continues from its old value. When a packet enters an
 //! empty queue, a clock in the past is set to the current time. There is a second clock, the
-//! failsafe. Each packet that is sent advances it by 1.5 transmission times. Drops do not advance
-//! it. With `ingress`, drops also advance the virtual clock. It may then be far ahead of the
-//! current time. Even in this case, the failsafe lets packets leave at two thirds of the rate.
+//! failsafe. Each packet that is sent advances the failsafe by 1.5 transmission times. Drops do not
+//! advance the failsafe. With `ingress`, drops also advance the virtual clock. The virtual clock
+//! may then be far ahead of the current time. Even in this case, the failsafe lets packets leave at
+//! two thirds of the rate.
 
 use crate::packet::Packet;
 
@@ -51,8 +52,8 @@ pub enum Framing {
     Plain,
     /// ATM: Cake charges cells of 53 bytes, each with 48 bytes of payload.
     Atm,
-    /// PTM: Cake charges one extra byte for every 64 bytes of the frame, and one for a shorter
-    /// rest.
+    /// PTM: Cake charges one extra byte for every 64 bytes of the frame, and one for a remainder of
+    /// less than 64 bytes.
     Ptm,
     /// Cake charges each segment of a packet as [`Sizes::each`] says. A packet may combine several
     /// segments (GSO).

@@ -193,8 +193,9 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         ..sizes(None, 0, Framing::Plain)
     };
     assert_eq!(charged(link, 1514), 1518);
-    // Cake charges each segment of a packet that combines three. Two segments need 33 cells each.
-    // The third has 41 bytes of payload and 66 bytes of headers, and needs 3 cells.
+    // Cake charges each segment of a packet that combines three segments. Two segments need 33
+    // cells each. The third segment has 41 bytes of payload and 66 bytes of headers, and needs 3
+    // cells.
     let mut joined = sizes(Some(40), 0, Framing::Atm);
     joined.expect_joined();
     let mut packet = Packet::new(0, 2 * 1514 + 107, Ecn::NotEct);
@@ -488,7 +489,7 @@ fn cobalt(fresh: Fresh) -> (Cobalt, Params, Stream) {
 }
 
 /// Returns when packets are marked, in ms. From `from` to `to` (both in ms), one packet leaves
-/// every millisecond. Each has the sojourn time `sojourn`.
+/// every millisecond. Each packet has the sojourn time `sojourn`.
 fn marks(
     cobalt: &mut Cobalt,
     p: &Params,
@@ -783,7 +784,7 @@ fn ack(flow: u32, seq: u64, sack: &[(u32, u32)]) -> Packet {
     packet
 }
 
-/// All `acks` arrive at once. Returns the indices of those that the filter keeps.
+/// All `acks` arrive at once. Returns the indices of the ACKs that the filter keeps.
 fn filtered(filter: &'static str, acks: &[Packet]) -> Vec<usize> {
     let mut bench = Bench::new(1_000_000, &[word("ack_filter", filter)]);
     for (n, ack) in acks.iter().enumerate() {
@@ -828,7 +829,8 @@ fn the_ack_filter_keeps_what_is_news() {
     let esce = [1, 2, 3, 4].map(|n| flagged(n, flags::ESCE));
     assert_eq!(filtered("aggressive", &esce), [0, 1, 2, 3]);
 
-    // The filter keeps duplicate ACKs, unless the SACK blocks of a newer ACK cover their blocks.
+    // The filter keeps duplicate ACKs, unless the SACK blocks of a newer ACK cover the blocks of
+    // the duplicate ACKs.
     let duplicates = [ack(0, 5, &[]), ack(0, 5, &[]), ack(0, 5, &[])];
     assert_eq!(filtered("aggressive", &duplicates), [0, 1, 2]);
     let growing = [

@@ -272,10 +272,10 @@ impl Vars {
         // count.
         let added = self.count.wrapping_sub(self.lastcount);
         //
-        // A queue that has had no phase yet starts from 1. Linux decides this by its uptime. A
-        // queue of FQ-CoDel reaches this point with a count above 1 if its flow has overflowed
-        // before. If Linux took that count, 1/sqrt(count) would stay 0, and CoDel would mark every
-        // packet above the target.
+        // A queue that has had no phase yet starts from 1. In Linux, the count at the start of the
+        // first phase depends on the machine's uptime. A queue of FQ-CoDel reaches this point with
+        // a count above 1 if its flow has overflowed before. If the phase started from this count,
+        // 1/sqrt(count) would stay 0, and CoDel would mark every packet above the target.
         let earlier = self.drop_next > 0;
         let recent = earlier && now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
@@ -296,7 +296,7 @@ impl Vars {
         self.first_above.is_some()
     }
 
-    /// Adds the drops of an overflow to the count of the longest flow. This is what Linux does.
+    /// Adds the drops of an overflow to the count of the longest flow. Linux adds these drops, too.
     #[inline]
     pub fn punish(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);

@@ -20,7 +20,7 @@ pub enum Arithmetic {
     /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
     Ticks,
     /// `dualpi2-2019-wrr-counter` and `dualpi2-2019-wrr-percent`: gains are whole units per ns.
-    /// (They are 0.233 and 2.794 Hz instead of 0.3125 and 3.125 Hz.)
+    /// (The gains are 0.233 and 2.794 Hz instead of 0.3125 and 3.125 Hz.)
     Nanoseconds,
 }
 
@@ -93,7 +93,8 @@ pub struct Params {
     pub k: u64,
     pub overload: Overload,
     /// This number is added to the probability before the probability is compared with a random
-    /// number. It is 1 in versions that test `<=` (Linux 6.17), and 0 in versions that test `<`.
+    /// number. The number is 1 in versions that test `<=` (Linux 6.17), and 0 in versions that test
+    /// `<`.
     pub edge: u64,
     /// While fewer bytes than this (two frames) are queued, packets are neither dropped nor marked.
     pub min_backlog: u64,

@@ -10,17 +10,18 @@
 //!   two schedulers. The second one, WRR_OPT3, is not available in tailback. If l_drop is not set
 //!   by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the published
 //!   evaluations.
-//! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before it,
+//! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before 11b1ae1,
 //!   olgaalb/sch_dualpi2 8871fba, combines the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.
 //! - `dualpi2-2019-02-21`: the time-shifted FIFO, an earlier version of the same code (Copyright
 //!   2018).
 //!
 //! No source confirms the following assumptions. The parameters of the published evaluations
-//! suggest that exactly these versions were used. They also suggest that the last version above is
-//! the stable version of 21 February 2019. For `dualpi2-2019-refactored`, two details are
-//! assumptions. The first is that the arithmetic still has a sign error that was fixed later. The
-//! second is the meaning of "statistics reset": counters restart when they are read.
+//! suggest that exactly these versions were used. These parameters also suggest that
+//! `dualpi2-2019-02-21` is the stable version of 21 February 2019. For `dualpi2-2019-refactored`,
+//! two details are assumptions. The first is that the arithmetic still has a sign error that was
+//! fixed later. The second is the meaning of "statistics reset": counters restart when they are
+//! read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;

@@ -1,22 +1,22 @@
-//! Queue protection of DOCSIS (RFC 9957). It moves packets from L to C if their flow builds a queue
-//! in L.
+//! Queue protection of DOCSIS (RFC 9957). Queue protection moves packets from L to C if their flow
+//! builds a queue in L.
 //!
 //! Each flow has a queuing score. Every packet increases its flow's score by the packet's bytes
 //! times a probability. This probability is the value of a ramp at the current delay of L. The
 //! score decays at 2^19 bytes a second. A packet goes to C if two conditions hold: the delay is
-//! above 1 ms, and delay times score is above 1 ms times 4 ms. It also goes to C if the score has
-//! reached its maximum, which takes 5 s to decay. A flow that adds less than 2^19 bytes a second
-//! (4.2 Mbit/s) to its score always stays in L.
+//! above 1 ms, and delay times score is above 1 ms times 4 ms. The packet also goes to C if the
+//! score has reached its maximum, which takes 5 s to decay. A flow that adds less than 2^19 bytes a
+//! second (4.2 Mbit/s) to its score always stays in L.
 //!
 //! A score is stored as the time at which it will reach 0. There are 32 buckets. A hash assigns two
-//! buckets to each flow. The flow uses one of them. If other flows use both buckets, the flow uses
-//! a 33rd bucket, which such flows share.
+//! buckets to each flow. The flow uses one of these buckets. If other flows use both buckets, the
+//! flow uses a 33rd bucket, which all flows without a bucket share.
 //!
 //! Deviations: the delay is the sojourn time of the oldest packet in L. DOCSIS divides the length
 //! of the queue by its rate instead. In C, the classic probability also applies to packets that
-//! were moved there. If they are ECN-capable, they are marked. In contrast, the classic queue of
-//! DOCSIS does not mark packets. As in DOCSIS, packets of a flow may be reordered if the flow has
-//! packets in both queues.
+//! were moved to C. If these packets are ECN-capable, the queue marks them. In contrast, the
+//! classic queue of DOCSIS does not mark packets. As in DOCSIS, packets of a flow may be reordered
+//! if the flow has packets in both queues.
 
 use super::super::fair;
 use crate::packet::Packet;
@@ -31,7 +31,8 @@ pub(super) const OPTION: Opt = Opt {
     tc: None,
 };
 
-/// If the delay of L is above this, packets may go to C. The ramp ends at this delay (`MAXTH`).
+/// If the delay of L is above this value, packets may go to C. The ramp ends at this delay
+/// (`MAXTH`).
 const CRITICAL: Time = Time::from_ms(1);
 /// Length of the ramp, as a time (`1 << LG_RANGE`).
 const RANGE: Time = Time(1 << 19);

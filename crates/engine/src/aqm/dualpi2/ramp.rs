@@ -1,5 +1,5 @@
-//! The native AQM of L in RFC 9332 appendix A.1. It marks on a ramp of the sojourn time and not on
-//! a step.
+//! The native AQM of L in RFC 9332 appendix A.1. This AQM marks packets on a ramp of the sojourn
+//! time and not on a step.
 //!
 //! A packet is marked with the ramp's probability or with the coupled probability k p, whichever is
 //! larger. To space marks evenly, the ramp adds up the probabilities of successive packets. Each
@@ -108,7 +108,7 @@ mod tests {
     }
 
     /// A packet is marked with the larger of the two probabilities, not with their sum. The
-    /// recorded cause is that with the larger probability.
+    /// recorded cause is the cause with the larger probability.
     #[test]
     fn the_larger_probability_counts() {
         let mut ramp = Ramp {

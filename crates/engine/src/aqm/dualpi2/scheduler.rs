@@ -55,7 +55,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Changes the weights. As in Linux, the credit does not change.
+    /// Changes the weights. As in Linux, a change of the weights does not change the credit.
     pub fn change(&mut self, mut to: Scheduler) {
         match (&*self, &mut to) {
             (Scheduler::Credit { credit, .. }, Scheduler::Credit { credit: now, .. })

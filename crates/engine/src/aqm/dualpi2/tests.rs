@@ -490,9 +490,9 @@ fn shares_of_the_schedulers_are_exact() {
     assert_eq!(counter(10, Some(MS(40))), 0);
 
     // With `wrr-percent`, L and C share the bytes in a ratio of 9 to 1 or of 5 to 1. For 9 to 1,
-    // the credit begins at -8 frames. 13 packets of L make it positive, and one packet of C
-    // subtracts 9000 bytes. For 5 to 1, the credit begins at -4 frames. 7 packets of L make it
-    // positive, and one packet of C subtracts 5000 bytes.
+    // the credit begins at -8 frames. 13 packets of L make the credit positive, and one packet of C
+    // subtracts 9000 bytes. For 5 to 1, the credit begins at -4 frames. 7 packets of L make the
+    // credit positive, and one packet of C subtracts 5000 bytes.
     let percent = |x, len_c| {
         let set = [
             version("dualpi2-2019-wrr-percent"),

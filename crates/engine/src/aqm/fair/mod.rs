@@ -3,13 +3,13 @@
 //! that have just become active are served before all other flows.
 //!
 //! The code follows sch_fq_codel and sch_fq_pie (Linux 7.3), which use the same algorithm. The
-//! kernel hashes addresses and ports with a key that it draws at boot. It computes the bucket from
-//! the hash by a multiplication. In tailback, the hash combines three values: the number of the
-//! flow, its direction, and a key from the queue's random stream. So if there are n buckets, two
-//! flows share a bucket with probability 1/n. The seed of the run decides which flows share a
-//! bucket. In tailback the hash of a connection never changes, as in a router. In contrast, on the
-//! sender's own host Linux gives a flow a new hash after a timeout. (This is `net.core.txrehash`,
-//! which the kernel engine turns off.)
+//! kernel hashes addresses and ports with a key that it draws at boot. The kernel computes the
+//! bucket from the hash by a multiplication. In tailback, the hash combines three values: the
+//! number of the flow, its direction, and a key from the queue's random stream. So if there are n
+//! buckets, two flows share a bucket with probability 1/n. The seed of the run decides which flows
+//! share a bucket. In tailback the hash of a connection never changes, as in a router. In contrast,
+//! on the sender's own host Linux gives a flow a new hash after a timeout. (The sysctl
+//! `net.core.txrehash` controls these new hashes. The kernel engine turns it off.)
 
 use super::Backlog;
 use super::backlogs::Backlogs;
@@ -83,7 +83,7 @@ pub struct Fair<S> {
     active: usize,
     /// How many bytes a flow gets in each round.
     quantum: i64,
-    /// A random key. It decides which flows share a bucket.
+    /// A random key. This key decides which flows share a bucket.
     key: u64,
 }
 
@@ -107,7 +107,7 @@ struct List {
 pub struct Turn {
     /// Index of the flow.
     pub flow: u32,
-    /// Whether it is served as a new flow.
+    /// Whether the flow is served as a new flow.
     pub new: bool,
 }
 

@@ -49,7 +49,7 @@ fn flows_of_unequal_packets_get_equal_bytes() {
         let (flow, _) = serve(&mut fair).unwrap();
         bytes[flow as usize] += u64::from(lens[flow as usize]);
     }
-    // The numbers of bytes of any two flows differ by at most a quantum and a packet.
+    // The numbers of bytes that any two flows have sent differ by at most a quantum and a packet.
     let spread = bytes.iter().max().unwrap() - bytes.iter().min().unwrap();
     assert!(spread <= 2 * u64::from(MTU), "{bytes:?}");
 }

@@ -80,7 +80,7 @@ fn credit_of_a_flow_that_comes_back() {
         bench.put(0, 0, 1);
         assert_eq!(bench.order(0, 1), [0]);
         // fq serves the flow, which is empty. fq moves it to the old flows, and later makes it
-        // inactive. Its credit is 486 bytes.
+        // inactive. The flow's credit is 486 bytes.
         assert!(bench.get(0).is_none());
         bench.put(wait, 0, 2);
         bench.put(wait, 1, 1);

@@ -1,6 +1,6 @@
-//! Tests what FQ-CoDel adds to fair queueing and CoDel: which packets an overflow drops, that each
-//! flow has its own CoDel state, and that each flow's CoDel considers the backlog of the whole
-//! queue.
+//! Tests what FQ-CoDel adds to fair queueing and CoDel. An overflow must drop the right packets,
+//! and each flow must have its own CoDel state. The CoDel of each flow must consider the backlog of
+//! all flows.
 
 use super::*;
 use crate::packet::Ecn;
@@ -97,7 +97,7 @@ fn the_first_phase_after_an_overflow_starts_from_one() {
         bench.put(ms * MS, 0, 1514, 1, Ecn::Ect0);
     }
     // The first mark comes after one interval. The time from mark n to the next is 100 ms divided
-    // by sqrt(n). The remaining second has room for 32 of these times.
+    // by sqrt(n). In the remaining second, 32 of these intervals pass.
     let marks = bench.count(0, Cause::Mark);
     assert!((31..=35).contains(&marks), "{marks}");
     let gauges = bench.queue.fair.flow(flow).0.gauges();

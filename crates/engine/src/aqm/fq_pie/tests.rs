@@ -1,4 +1,4 @@
-//! Tests FQ-PIE's timer and its overflow. Also tests the probability above which it drops
+//! Tests FQ-PIE's timer and its overflow. Also tests the probability above which FQ-PIE drops
 //! ECN-capable packets.
 
 use super::*;

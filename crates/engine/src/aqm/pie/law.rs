@@ -1,4 +1,4 @@
-//! PIE's controller, and the decision to drop or mark a packet. `pie` and `fq_pie` share them.
+//! PIE's controller, and the decision to drop or mark a packet. `pie` and `fq_pie` share this code.
 //! pie.rs lists the sources and deviations.
 
 use crate::packet::Packet;

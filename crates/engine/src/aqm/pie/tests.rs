@@ -110,8 +110,8 @@ fn the_tuning_table_line_by_line() {
 #[test]
 fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
     let p = old();
-    // alpha and beta are multiplied by 274, which is 2^32 divided by the ticks per second. Then
-    // they are shifted right by 7, 5 and 4.
+    // alpha and beta are multiplied by 274, which is 2^32 divided by the ticks per second. Then the
+    // products are shifted right by 7, 5 or 4 bits, depending on the probability.
     for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
         let v = vars(&p, prob, Time::ZERO, Time::ZERO);
         assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
@@ -186,7 +186,8 @@ fn burst_allowance_is_served_time_and_comes_back_when_calm() {
     v.qdelay = 10 * p.target;
     let mut rng = Stream::new(1, "pie", "test");
     let mut packet = Packet::new(0, 1_000, Ecn::NotEct);
-    // From the first dequeue on, the burst allowance decreases. After 149 ms, 1 ms of it is left.
+    // From the first dequeue on, the burst allowance decreases. After 149 ms, 1 ms of the allowance
+    // is left.
     for ms in 0..150 {
         packet.stamp = Time::from_ms(ms);
         v.dequeued(&p, &packet, 50_000, Time::from_ms(ms + 100));

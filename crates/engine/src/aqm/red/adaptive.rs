@@ -88,7 +88,7 @@ mod tests {
         assert!(steps(22_500.0, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         assert!(steps(27_500.9, 3).iter().all(|p| (p - 0.02).abs() < 1e-9));
         // The probability rises by 25 % of its value until it is 0.04, and then in steps of 0.01.
-        // It stops at the first value above 0.5.
+        // The rise ends at the first value above 0.5.
         let up = steps(27_501.0, 100);
         assert!((up[0] - 0.025).abs() < 1e-9 && (up[1] - 0.03125).abs() < 1e-9);
         assert!((up[5] - up[4] - 0.01).abs() < 1e-9);
@@ -96,8 +96,8 @@ mod tests {
             up[99] > 0.5 && up[99] <= 0.51 + 1e-9 && up[98] == up[99],
             "{up:?}"
         );
-        // Each step reduces the probability by 10 % of its value. It stops at the first value below
-        // 0.01.
+        // Each step reduces the probability by 10 % of its value. The fall ends at the first value
+        // below 0.01.
         let down = steps(22_499.0, 100);
         assert!((down[0] / up[99] - 0.9).abs() < 1e-8);
         assert!(down[99] < 0.01 && down[99] >= 0.009 - 1e-9 && down[98] == down[99]);

@@ -100,7 +100,7 @@ fn weight(words: &mut Words<'_>, option: &'static str) {
         );
         return words.refuse(option, message, "another weight, or min above avpkt");
     };
-    // In the kernel, the average is a 32-bit number. Its lowest bits, Wlog in number, hold the
+    // In the kernel, the average is a 32-bit number. The lowest Wlog bits of this number are the
     // fraction.
     if 64 - max.leading_zeros() + wlog >= 32 {
         let most = format!("max below {} bytes at this weight", 1_u64 << (31 - wlog));
@@ -146,7 +146,8 @@ fn wlog_of(weight: f64) -> Option<u32> {
     (1..=30).find(|w| (weight * f64::from(1_u32 << w) - 1.0).abs() <= 0.05)
 }
 
-/// Returns the nearest weights below and above this weight that tc can set. They are powers of two.
+/// Returns the nearest weights below and above this weight that tc can set. Such weights are powers
+/// of two.
 fn around(weight: f64) -> (f64, Option<f64>) {
     let below = (1..=30)
         .map(|w| 1.0 / f64::from(1_u32 << w))

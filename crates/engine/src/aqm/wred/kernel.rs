@@ -1,9 +1,9 @@
 //! Weighted RED on Linux. tailback's own module `sch_wred` implements it, and reads its options as
 //! text.
 //!
-//! The module gets probabilities and weights as 32-bit fractions. It gets sizes with their unit.
-//! The module measures idle times in packet transmission times. So it also gets the transmission
-//! time of one packet, in picoseconds.
+//! The module gets probabilities and weights as 32-bit fractions. The module gets sizes with their
+//! unit. The module measures idle times in packet transmission times. So it also gets the
+//! transmission time of one packet, in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};

@@ -7,8 +7,8 @@ use crate::units::Time;
 
 /// The shortest measuring interval, in round trips.
 const ROUNDS: u32 = 4;
-/// If at least this share of an interval's segments is lost, BBR assumes a policer. In units of
-/// 1/256.
+/// If at least this share of an interval's segments is lost, BBR assumes a policer. The share is in
+/// units of 1/256.
 const LOSS: u64 = 50;
 /// Two intervals are similar if their bandwidths differ by at most 1/8, or by at most this many
 /// bytes/s.

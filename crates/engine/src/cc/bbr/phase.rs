@@ -58,6 +58,6 @@ pub(super) struct FullPipe {
     pub reached: bool,
     /// The bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
-    /// Number of rounds since then, in which the bandwidth did not exceed `bw` by a quarter.
+    /// Number of rounds since the bandwidth last grew by a quarter.
     pub rounds: u32,
 }

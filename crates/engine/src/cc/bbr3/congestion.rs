@@ -77,8 +77,8 @@ impl Bbr3 {
         self.signals.inflight_latest = view.rate.delivered;
     }
 
-    /// Linux `bbr_adapt_lower_bounds`: lowers `bw_lo` and `inflight_lo`. They do not fall below
-    /// `bw_latest` and `inflight_latest`.
+    /// Linux `bbr_adapt_lower_bounds`: lowers `bw_lo` and `inflight_lo`. These two bounds do not
+    /// fall below `bw_latest` and `inflight_latest`.
     pub(super) fn adapt_lower_bounds(&mut self, window: &Window) {
         if self.phase.is_probing() {
             return;

@@ -1,4 +1,4 @@
-//! Counts of events. They are recorded only with the option `trace`.
+//! Counts of events. The counts are recorded only with the option `trace`.
 
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {

@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn a_burst_is_remembered_for_ten_rounds() {
         // The path delivers a segment per ms. The ACKs for 50 segments arrive together after 30 ms.
-        // In this time the path delivers 30, so 20 segments are extra.
+        // In these 30 ms, the path delivers 30 segments, so 20 segments are extra.
         let bw = Bandwidth::sampled(1001, 1_000_000);
         let (mut extra, mut stack) = (ExtraAcked::default(), Stack::new(100));
         let mut acked = |extra: &mut ExtraAcked, at, delivered, round, filled| {

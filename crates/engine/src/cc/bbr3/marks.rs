@@ -1,5 +1,5 @@
-//! The response to marks. It estimates the share of marked segments, as DCTCP does, and reduces the
-//! data in flight by a factor that depends on this share.
+//! The response to marks. BBR estimates the share of marked segments, as DCTCP does, and reduces
+//! the data in flight by a factor that depends on this share.
 
 use super::params::Params;
 use crate::cc::bbr_model::{Gain, us};
@@ -10,7 +10,7 @@ const FULL_ROUNDS: u32 = 2;
 
 #[derive(Clone, Debug)]
 pub(super) struct Marks {
-    /// Whether BBR responds to marks. It does so only if the RTT is short enough.
+    /// Whether BBR responds to marks. BBR responds only if the RTT is short enough.
     pub eligible: bool,
     pub alpha: Gain,
     /// Number of successive rounds with too many marks.
@@ -24,7 +24,8 @@ impl Marks {
     pub(super) fn new() -> Marks {
         Marks {
             eligible: false,
-            // Start at 1. So the first response is strong if the path is congested from the start.
+            // Start at 1, so that the first response is strong if the path is congested from the
+            // start.
             alpha: Gain::ONE,
             rounds: 0,
             counted: (0, 0),

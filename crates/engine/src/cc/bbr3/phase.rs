@@ -181,7 +181,7 @@ pub(super) struct Probe {
 pub(super) struct FullPipe {
     /// The bandwidth when it last grew by a quarter.
     pub bw: Bandwidth,
-    /// Number of rounds since then, in which the bandwidth did not exceed `bw` by a quarter.
+    /// Number of rounds since the bandwidth last grew by a quarter.
     pub rounds: u32,
     pub now: bool,
     pub reached: bool,

@@ -11,7 +11,7 @@ use crate::cc::window::Window;
 use crate::units::Time;
 
 /// While BBR waits for a probe, it counts rounds. The counter starts at a random number below this
-/// one.
+/// constant.
 const RANDOM_ROUNDS: u64 = 2;
 /// A probe of BBR version 2 ends when this many bandwidth-delay products are in flight.
 const UP_VOLUME: Gain = Gain(320);
@@ -29,7 +29,7 @@ impl Bbr3 {
     pub(super) fn start_up(&mut self, view: View<'_>, window: &Window, slope: u32) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.round.next = view.delivered;
-        // In the L4S team's variant, this changes only traced series.
+        // In the L4S team's variant, this restart changes only traced series.
         if !self.params.v2 || self.params.l4s {
             self.full.restart(self.sample);
         }

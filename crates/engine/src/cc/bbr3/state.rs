@@ -27,8 +27,8 @@ const UNSEEN: MinRtt = MinRtt {
     at: Time::ZERO,
 };
 
-/// A round trip. It ends when a segment is acknowledged that was sent after `next` segments had
-/// been delivered.
+/// A round trip. The round ends when a segment is acknowledged that was sent after `next` segments
+/// had been delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
     /// Whether this ACK starts a new round.

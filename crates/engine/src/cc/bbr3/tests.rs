@@ -251,8 +251,8 @@ fn constants_of_the_draft() {
     assert_eq!(Params::of(&options(&ENTRY, &own)).drain_gain, Gain(192));
 }
 
-/// Section 5.3.2: DRAIN lasts at most three rounds after the round in which it began. The fourth
-/// round ends it.
+/// Section 5.3.2: DRAIN lasts at most three rounds after the round in which it began. DRAIN ends
+/// with the fourth round.
 #[test]
 fn the_draft_drains_for_three_rounds_at_most() {
     for (params, ends) in [(draft(), true), (params(), false)] {
@@ -313,7 +313,7 @@ fn the_draft_counts_separate_ranges() {
 }
 
 /// Section 5.5.11: at the first loss of a recovery, BBR saves its state. Later losses do not
-/// overwrite it.
+/// overwrite the saved state.
 #[test]
 fn the_draft_returns_to_the_probe_that_a_spurious_loss_ended() {
     let (mut cc, mut stack) = on_known_path(draft());
@@ -351,7 +351,7 @@ fn the_draft_returns_to_startup() {
 }
 
 /// Google's `bbr_set_state`: a timeout limits the data in flight to the window before the timeout.
-/// This does not happen during a probe, or if a bound is already set.
+/// During a probe, or if a bound is already set, a timeout does not set this limit.
 #[test]
 fn a_timeout_sets_the_lower_bound_once() {
     let cruise = Phase::ProbeBw(ProbeBw::Cruise(WAIT));
@@ -370,8 +370,8 @@ fn a_timeout_sets_the_lower_bound_once() {
     }
 }
 
-/// Linux `bbr_save_cwnd`: BBR saves the window. During recovery and PROBE_RTT, it saves the window
-/// only if this is larger than the saved window.
+/// Linux `bbr_save_cwnd`: BBR saves the window. During recovery and PROBE_RTT, BBR saves the window
+/// only if it is larger than the saved window.
 #[test]
 fn the_window_of_before_is_kept() {
     use crate::cc::bbr_model::ProbeRtt;

@@ -1,5 +1,5 @@
 //! Tests BBR version 2 against values that were computed by hand. As in the tests of version 3, the
-//! path has 100 Mbit/s and 40 ms, and holds 346 segments, rounded up.
+//! path has a rate of 100 Mbit/s and an RTT of 40 ms. It holds 346 segments, rounded up.
 
 use super::bounds::NO_BOUND;
 use super::params::Params;
@@ -195,7 +195,7 @@ fn marks_lower_only_the_volume_in_the_l4s_teams_variant() {
     stack.conn.delivered_ce = 50;
     stack.with(|view, window| cc.update_marks(view, window));
     assert!(cc.marks.eligible);
-    // Alpha was 1. Its new value is 15/16 + 1/16 * 1/2.
+    // Alpha was 1. The new value of alpha is 15/16 + 1/16 * 1/2.
     assert_eq!(cc.marks.alpha, Gain(248));
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));

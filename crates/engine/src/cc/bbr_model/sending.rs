@@ -77,8 +77,8 @@ pub(in crate::cc) fn in_network_at_departure(
     (in_flight + burst).saturating_sub(bw.segments_in(wait))
 }
 
-/// Returns how many segments a host sends in one burst. A burst has the bytes that leave in 1 ms,
-/// plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
+/// Returns how many segments a host sends in one burst. A burst consists of the bytes that leave in
+/// 1 ms, plus `extra` bytes (Linux `tcp_tso_autosize` with `sk_pacing_shift` 10).
 pub(in crate::cc) fn burst(view: View<'_>, window: &Window, extra: u64, least: u32) -> u32 {
     // The limit is Linux's GSO_LEGACY_MAX_SIZE - 1 - MAX_TCP_HEADER.
     const LIMIT: u64 = 65_536 - 1 - 320;

@@ -27,7 +27,7 @@ pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
         // For such small numbers, find the nearest integer. This is the first root with (root +
-        // 1/2)^3 > a. Here both sides are multiplied by 8.
+        // 1/2)^3 > a. The code multiplies both sides of this inequality by 8.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);
@@ -65,7 +65,7 @@ pub(in crate::cc) struct Epoch {
     /// How many segments must be acknowledged before the window grows by one segment.
     pub(super) cnt: u32,
     /// W_max, in segments: the window before the last reduction. Fast convergence may lower this
-    /// value. It is 0 before the first reduction.
+    /// value. W_max is 0 before the first reduction.
     pub(super) last_max_cwnd: u32,
     pub(super) last_cwnd: u32,
     pub(super) last_time: u64,
@@ -73,12 +73,12 @@ pub(in crate::cc) struct Epoch {
     pub(in crate::cc) origin: u32,
     /// Time from the start of the epoch to the inflection point, 1/1024 s.
     pub(in crate::cc) k: u64,
-    /// Smallest RTT since the last timeout, in us. It is 0 before the first RTT.
+    /// Smallest RTT since the last timeout, in us. The value is 0 before the first RTT sample.
     pub(super) delay_min: u32,
     /// When growth began after the last reduction, in jiffies.
     pub(in crate::cc) start: Option<u64>,
-    /// Acknowledged data that has not yet been added to `w_est`. In segments, but in bytes for
-    /// CUBIC-SCE.
+    /// Acknowledged data that has not yet been added to `w_est`. The unit is a segment, or a byte
+    /// for CUBIC-SCE.
     pub(in crate::cc) ack_cnt: i64,
     /// The window that Reno would have now, in segments.
     pub(super) w_est: u32,
@@ -174,7 +174,7 @@ impl Epoch {
 
     /// For each `per_segment` in `ack_cnt`, increases `w_est` by one, but by at most `room` in
     /// total. Each time, subtracts `per_segment` from `ack_cnt`. As in Linux, `ack_cnt` must exceed
-    /// `per_segment`. It is not enough that they are equal.
+    /// `per_segment`. It is not enough that `ack_cnt` equals `per_segment`.
     fn count(&mut self, per_segment: i64, room: i64) {
         let grown = ((self.ack_cnt - 1).max(0) / per_segment).min(room);
         self.ack_cnt -= grown * per_segment;

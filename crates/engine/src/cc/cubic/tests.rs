@@ -122,9 +122,9 @@ fn fast_convergence() {
         stack.window.cwnd
     };
     // With fast convergence, the window reaches W_max = 400 (1024 + 717) / 2048 = 340 after
-    // cbrt(60/C) = 5.3 s. Without it, the window would reach W_max = 400 after 6.7 s. At 5 s, the
-    // window without fast convergence is 400 - 0.4 1.69^3 = 400 - 1.9, rounded up to whole
-    // segments.
+    // cbrt(60/C) = 5.3 s. Without fast convergence, the window would reach W_max = 400 after 6.7 s.
+    // At 5 s, the window without fast convergence is 400 - 0.4 1.69^3 = 400 - 1.9, rounded up to
+    // whole segments.
     assert_eq!(after(&[], 5), 340);
     assert_eq!(after(&[("fast_convergence", OFF)], 5), 399);
 }
@@ -132,7 +132,7 @@ fn fast_convergence() {
 #[test]
 fn reno_friendly() {
     // With an RTT of 40 ms, Reno with a beta of 0.7 gains 8/15 segments per RTT. So Reno grows from
-    // 14 to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this.
+    // 14 to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this growth.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;
