@@ -286,8 +286,9 @@ impl Scenario {
     }
 
     /// Simulates a sweep point and stores the results in a run folder. Releases the GIL. Raises
-    /// `ValueError` if the scenario was loaded for another engine, `OSError` if the folder cannot
-    /// be written, `Cancelled` if `control` is cancelled, and `EnginePanic` if the engine panics.
+    /// `ValueError` if the scenario was loaded for another engine, and `OSError` if the folder
+    /// cannot be written. Raises `Cancelled` if `control` is cancelled, and `EnginePanic` if the
+    /// engine panics.
     fn run(&self, py: Python<'_>, index: usize, store: &Store, control: &Control) -> PyResult<()> {
         let point =
             self.inner.points.get(index).ok_or_else(|| {

@@ -47,8 +47,8 @@ pub trait Endpoint: Any + Send {
         EndpointState::default()
     }
 
-    /// Returns values that the endpoint itself has measured, such as its goodput. They appear in
-    /// the `results` of the endpoint's entry. Called once, after the run.
+    /// Returns values that the endpoint itself has measured, such as its goodput. These values
+    /// appear in the `results` of the endpoint's entry. Called once, after the run.
     fn numbers(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
     }

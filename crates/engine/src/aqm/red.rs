@@ -20,9 +20,9 @@
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, the probability changes every 500 ms, as in the kernel.
 //!
-//! The following options do not exist in Linux, and are off by default: `gentle`, the values of
-//! `uniformise` other than `linux`, `include_arriving`, and thresholds in packets. `weight` and
-//! `probability` accept any value. In tc, the weight must be a power of two (Wlog).
+//! Four features do not exist in Linux, and are off by default: `gentle`, values of `uniformise`
+//! other than `linux`, `include_arriving`, and thresholds in packets. `weight` and `probability`
+//! accept any value. In tc, the weight must be a power of two (Wlog).
 //!
 //! Known deviations: the average, the probability and the decay are computed in floating point.
 //! Over an idle period of m packets, the decay is (1-w)^m, where w is the weight. Linux uses

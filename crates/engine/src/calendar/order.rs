@@ -28,9 +28,9 @@ pub(crate) struct Key {
     /// packet entered the pipe. The next two entries are the corresponding numbers for the two
     /// previous events on the packet's path. If a number repeats, it is stored once, with a count.
     recent: [(Component, u32); 3],
-    /// The last component that sent the packet and is not a pipe, and the packet's position among
-    /// the packets that this component sent (1 is the first). All packets that an event sends are
-    /// sent in the same part.
+    /// The last component, except pipes, that sent the packet. The second value is the packet's
+    /// position among the packets that this component sent (1 is the first). All packets that an
+    /// event sends are sent in the same part.
     start: (Component, u32),
     /// Hash of all pipes after `start`.
     pipes: u64,
@@ -115,8 +115,8 @@ impl Order {
     /// Records the key of the next packet that leaves a pipe. Only the events of pipes that belong
     /// to several parts call this.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
-        // If an event of a component with a larger number was handled earlier at this time, the
-        // order depends on that number and not on this packet's key.
+        // If a component with a larger number has already been handled at this time, the order
+        // depends on that number and not on this packet's key.
         self.leaving = (self.most == pipe).then_some(key);
     }
 

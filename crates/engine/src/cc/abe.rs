@@ -377,8 +377,8 @@ mod tests {
             }
             host.window.ssthresh
         };
-        // ssthresh is 169 in both cases, because 870/1024 of 200 (the segments in cwnd) and of 199
-        // (the segments in flight) both round down to 169.
+        // cwnd is 200 segments, and 199 segments are in flight. In both cases ssthresh is 169,
+        // because 870/1024 of 200 and of 199 both round down to 169.
         assert_eq!(after(std::slice::from_ref(&ecn), true), 169);
         assert_eq!(after(&[ecn.clone(), RFC], true), 169);
         // A further loss multiplies ssthresh by 717/870, which gives 139.

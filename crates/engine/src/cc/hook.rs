@@ -74,7 +74,7 @@ pub(super) fn made(name: &'static str) {
     }
 }
 
-/// Runs `work`. Returns its result, and the notes that this thread took while `work` ran.
+/// Runs `work`. Returns the result of `work`, and the notes that this thread took while `work` ran.
 pub(crate) fn probe<R>(work: impl FnOnce() -> R) -> (R, Notes) {
     NOTES.take();
     PROBES.fetch_add(1, Ordering::Relaxed);

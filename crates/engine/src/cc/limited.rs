@@ -1,13 +1,13 @@
 //! Growth of the window while the sending rate is limited by the application and not by the window
 //! (draft-ietf-ccwg-ratelimited-increase).
 //!
-//! In this case Linux bounds the window in slow start. The bound is twice the number of segments
-//! that were outstanding in the last round. In congestion avoidance, Linux does not increase the
-//! window at all (`tcp_is_cwnd_limited`). In contrast, with RFC 5681 every ACK increases the
-//! window. The draft is a compromise between Linux and RFC 5681. Its bound on the window depends on
-//! the largest flight since the last reduction. The bound is twice this flight in slow start, and
-//! this flight plus one segment in congestion avoidance. The initial window is treated as the first
-//! flight.
+//! While the application limits the sending rate, Linux bounds the window in slow start. The bound
+//! is twice the number of segments that were outstanding in the last round. In congestion
+//! avoidance, Linux does not increase the window at all (`tcp_is_cwnd_limited`). In contrast, with
+//! RFC 5681 every ACK increases the window. The draft is a compromise between Linux and RFC 5681.
+//! The draft's bound on the window depends on the largest flight since the last reduction. The
+//! bound is twice this flight in slow start, and this flight plus one segment in congestion
+//! avoidance. The initial window is treated as the first flight.
 //!
 //! The flight is the number of segments in flight before an ACK arrived.
 

@@ -53,8 +53,8 @@ pub const ENTRIES: &[&Entry<Build>] = &[
 /// Every congestion control, including those of plugins.
 pub static TABLE: Table<Build> = Table::of(ENTRIES);
 
-/// Returns how the kernel engine runs the congestion control that the kernel knows by this name. It
-/// may be part of Linux, or one of tailback's own modules.
+/// Returns how the kernel engine runs the congestion control that the kernel knows by this name.
+/// The congestion control may be part of Linux, or one of tailback's own modules.
 pub fn face(name: &str) -> Option<&'static Module> {
     let mut faces = TABLE
         .entries()

@@ -301,7 +301,7 @@ const MIN_CWND: u32 = 2;
 /// Number of binary digits in the fractional part of the window.
 const CWND_SHIFT: u32 = 20;
 const ONE: i64 = 1 << CWND_SHIFT;
-/// Half a segment. It is added in order to round to the nearest segment.
+/// Half a segment. This value is added in order to round to the nearest segment.
 const HALF: u128 = 1 << (CWND_SHIFT - 1);
 /// The scaling represents RTTs in units of 2^7 us.
 const RTT_SHIFT: u32 = 7;
@@ -339,7 +339,8 @@ pub struct Prague {
     /// The longest burst lasts 2^-burst_shift s.
     burst_shift: u32,
     min_burst: u32,
-    /// Whether Prague behaves as Reno. It does so if the other end does not support Accurate ECN.
+    /// Whether Prague behaves as Reno. Prague behaves as Reno if the other end does not support
+    /// Accurate ECN.
     reno: bool,
     alpha: Alpha,
     cwr_stamp: Time,
@@ -354,8 +355,8 @@ pub struct Prague {
     loss_cwnd: u32,
     /// Number of rounds since slow start.
     round: u64,
-    /// Whether a loss has been found since the congestion state was last Open. If so, the window
-    /// does not grow.
+    /// Whether a loss has been found since the congestion state was last Open. After such a loss,
+    /// the window does not grow.
     in_loss: bool,
 }
 

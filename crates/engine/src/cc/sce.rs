@@ -1,23 +1,23 @@
 //! The common part of reno-sce and dctcp-sce: a sender that responds to SCE (Some Congestion
-//! Experienced, draft-morton-tsvwg-sce). It follows `tcp_reno_sce.c` and `tcp_dctcp_sce.c` in the
-//! kernel tree github.com/chromi/sce of June 2019.
+//! Experienced, draft-morton-tsvwg-sce). This module follows `tcp_reno_sce.c` and `tcp_dctcp_sce.c`
+//! in the kernel tree github.com/chromi/sce of June 2019.
 //!
 //! A counter sums up acknowledged bytes. In congestion avoidance, acknowledged bytes increase the
 //! counter. An ACK with ESCE decreases the counter. The decrease is the number of acknowledged
 //! bytes multiplied by the response of the congestion control. Each time the absolute value of the
-//! counter reaches a window of data, the window changes by a segment. It grows if the counter is
-//! positive, and shrinks otherwise. ECN-Echo and losses also reduce the window. If an ACK carries
-//! both ECN-Echo and ESCE, the sender ignores ESCE.
+//! counter reaches a window of data, the window changes by a segment. The window grows if the
+//! counter is positive, and shrinks otherwise. ECN-Echo and losses also reduce the window. If an
+//! ACK carries both ECN-Echo and ESCE, the sender ignores ESCE.
 //!
 //! The kernel tree has two unintended effects, which are off by default in tailback:
-//! - Its counters count bytes. They assume that a segment of the window has `rcv_mss` bytes. A host
-//!   that only sends data never measures `rcv_mss`, so the value stays at 536. As a result, growth
-//!   and the response to marks are 1448/536 = 2.7 times as strong as intended. The option
-//!   `unit_quirk` enables this.
-//! - Its congestion controls apply their factor at the end of CWR and of Recovery. By then, the
-//!   stack has already reduced the window to ssthresh, which is half of the earlier window. So the
-//!   window is reduced twice. The option `cwr_quirk` enables this. In this case, ACKs with ESCE
-//!   during the reduction lower ssthresh further.
+//! - The counters of the kernel tree count bytes, and assume that a segment of the window has
+//!   `rcv_mss` bytes. A host that only sends data never measures `rcv_mss`, so the value stays at
+//!   536. As a result, growth and the response to marks are 1448/536 = 2.7 times as strong as
+//!   intended. The option `unit_quirk` enables this effect.
+//! - The congestion controls of the kernel tree apply their factor at the end of CWR and of
+//!   Recovery. By then, the stack has already reduced the window to ssthresh, which is half of the
+//!   earlier window. So the window is reduced twice. The option `cwr_quirk` enables this effect.
+//!   With this option, ACKs with ESCE during the reduction lower ssthresh further.
 //!
 //! Deviations: counters do not wrap at 2^31. The bytes of an ACK are counted as if all segments
 //! that it acknowledges were full. Without `cwr_quirk`, the window does not grow while it is being
@@ -417,7 +417,8 @@ mod tests {
         assert_eq!(h.window.cwnd, 59);
     }
 
-    /// With the earlier rule for ssthresh, SCE ends slow start. With the later rule, it does not.
+    /// With the earlier rule for ssthresh, SCE ends slow start. With the later rule, SCE does not
+    /// end slow start.
     #[test]
     fn slow_start_and_sce() {
         for (word, ssthresh) in [
@@ -437,7 +438,8 @@ mod tests {
     }
 
     /// CE reduces a window of 100 segments to 75. If an ACK with ESCE has arrived recently, CE
-    /// reduces it to 87 (100 - 12.5, rounded down). A loss reduces it to 50.
+    /// reduces the window of 100 segments to 87 (100 - 12.5, rounded down). A loss reduces the
+    /// window of 100 segments to 50.
     #[test]
     fn factors_of_marks_and_losses() {
         let after = |set: &Set, act: fn(&mut Host)| {
@@ -463,7 +465,7 @@ mod tests {
             (51, 51)
         );
         // The stack reduces the window to half of `loss_cwnd` (101/2 = 50). The congestion control
-        // then reduces it by another quarter.
+        // then reduces the window by another quarter.
         let quirk = [("cwr_quirk", Value::Bool(true))];
         assert_eq!(after(&quirk, |h| h.marked_round(1)), (39, 50));
         let later = [
@@ -476,7 +478,7 @@ mod tests {
     }
 
     /// An ACK with ESCE counts as recent for one window of ACKs. The ACK with ECN-Echo is one of
-    /// them.
+    /// these ACKs.
     #[test]
     fn recent_is_a_window_of_acks() {
         let reduced = |acks: u32| {

@@ -1,7 +1,7 @@
 //! A sender without a network. Tests use it to call the hooks of a congestion control. The sender
-//! always has data, and its segments are acknowledged in order. It reduces its window as Linux does
-//! (by PRR in CWR and Recovery). Its delivery-rate samples report a rate of one window per RTT. The
-//! unit tests and the tests in `tests/` use this sender.
+//! always has data, and its segments are acknowledged in order. The sender reduces its window as
+//! Linux does (by PRR in CWR and Recovery). The sender's delivery-rate samples report a rate of one
+//! window per RTT. The unit tests and the tests in `tests/` use this sender.
 
 // Each test includes this file, but uses only some of its functions.
 #![allow(dead_code)]
@@ -47,11 +47,11 @@ pub fn flight(segments: u32) -> Flight {
 
 /// The values that the stack passes to a congestion control. Tests set them directly.
 pub struct Stack {
-    /// Clocks, counters and the state of the connection. The congestion control reads them.
+    /// Clocks, counters and the state of the connection. The congestion control reads these values.
     pub conn: Conn,
-    /// The segments in flight. The congestion control reads them.
+    /// The segments in flight. The congestion control reads their numbers.
     pub flight: Flight,
-    /// The window. The congestion control changes it.
+    /// The window. The congestion control changes the window.
     pub window: Window,
 }
 

@@ -62,7 +62,7 @@ impl Flight {
     }
 }
 
-/// Clocks, counters and the state of a connection. Only the stack changes them.
+/// Clocks, counters and the state of a connection. Only the stack changes these values.
 #[derive(Clone, Debug)]
 pub struct Conn {
     /// The time of the event that is being processed.

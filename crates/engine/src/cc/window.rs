@@ -23,18 +23,18 @@ pub struct Window {
     /// If packets are paced: number of segments that may leave together (TSO autosizing).
     pub pacing_burst: u32,
     /// The smallest number of segments in a burst if TCP combines segments into larger packets
-    /// (TSO; Linux `min_tso_segs`). If this is 0, the congestion control itself sets `pacing_burst`
-    /// (`tso_segs` of the L4S team).
+    /// (TSO; Linux `min_tso_segs`). If the value is 0, the congestion control itself sets
+    /// `pacing_burst` (`tso_segs` of the L4S team).
     pub least_burst: u32,
     /// Whether the initial window is paced, too (`tcp_pace_iw` of the L4S team).
     pub pace_first: bool,
     /// Whether the congestion control leaves the pacing rate to the stack. The option `pacing` of
     /// the scenario then decides whether packets are paced.
     pub paced_by_stack: bool,
-    /// If this is not 0, rate samples may be below the path's capacity, because the application had
-    /// no data to send. They are valid again once this many segments have been delivered (Linux
-    /// `app_limited`). The stack sets this field. A congestion control that intentionally keeps its
-    /// window small also sets it.
+    /// If this value is not 0, rate samples may be below the path's capacity, because the
+    /// application had no data to send. The samples are valid again once this many segments have
+    /// been delivered (Linux `app_limited`). The stack sets this field. A congestion control that
+    /// intentionally keeps its window small also sets it.
     pub app_limited: u64,
     /// A short name of the reason why the congestion control ended slow start ("hystart_delay").
     /// `None` if a loss or a mark ended slow start. Only `tailback explain` uses this value.
@@ -100,9 +100,9 @@ impl Window {
     }
 
     /// Linux `tcp_cong_avoid_ai`: increases the window by one segment for every `w` acknowledged
-    /// segments. If `w` has become smaller, `cwnd_cnt` may have reached it already. The window then
-    /// grows by one segment, and `cwnd_cnt` restarts at 0. Linux 3.2 needed one more ACK for each
-    /// increase. So the window grew by one segment for every `w + 1` ACKs.
+    /// segments. If `w` has become smaller, `cwnd_cnt` may already be equal to or above `w`. The
+    /// window then grows by one segment, and `cwnd_cnt` restarts at 0. Linux 3.2 needed one more
+    /// ACK for each increase. So the window grew by one segment for every `w + 1` ACKs.
     #[inline]
     pub fn cong_avoid_ai(&mut self, w: u32, acked: u32) {
         if self.growth == Growth::Acks {

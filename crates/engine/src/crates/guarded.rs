@@ -1,6 +1,6 @@
-//! Checks the windows that a plugin's congestion control sets. Otherwise, a bug in a plugin could
-//! lead to wrong results without an error message. A window of 0 stops the run with an error. If a
-//! hook never returns, [`Whereabouts`] shows which hook this is.
+//! Checks the windows that a plugin's congestion control sets. Without this check, a bug in a
+//! plugin could lead to wrong results without an error message. A window of 0 stops the run with an
+//! error. If a hook never returns, [`Whereabouts`] shows the name of this hook.
 //!
 
 use super::installed;
@@ -17,7 +17,8 @@ use crate::units::Time;
 #[derive(Debug)]
 pub struct Fault(pub String);
 
-/// Builds a congestion control for a run. If it belongs to a plugin, wraps it with the check.
+/// Builds a congestion control for a run. If the congestion control belongs to a plugin, wraps it
+/// with the check of its windows.
 pub fn build(
     entry: &'static Entry<cc::Build>,
     options: &crate::registry::Options,

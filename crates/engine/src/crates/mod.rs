@@ -1,4 +1,4 @@
-//! Plugins: crates that add algorithms to tailback. They are compiled together with tailback.
+//! Plugins: crates that add algorithms to tailback. Plugins are compiled together with tailback.
 //!
 //! Each plugin has a function `register`, which adds the plugin's entries to a [`Registry`]. A
 //! program with plugins must call [`install`] before anything else.
@@ -48,7 +48,7 @@ pub struct Crate {
     pub register: fn(&mut Registry),
 }
 
-/// The plugins that are compiled into this program. Empty until [`install`] is called.
+/// The plugins that are compiled into this program. The list is empty until [`install`] is called.
 static INSTALLED: OnceLock<&'static [Crate]> = OnceLock::new();
 
 impl Registry {
@@ -176,7 +176,7 @@ fn problem_of<B>(
 /// Check the plugins with [`Registry::of`] first.
 ///
 /// # Panics
-/// Panics if it is called twice.
+/// Panics if this function is called twice.
 pub fn install(crates: &'static [Crate], registry: &Registry) {
     if crates.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! Shows to another thread which hook of a plugin is running. This is needed because a hook that
-//! never returns cannot report this itself.
+//! Shows to another thread which hook of a plugin is running. A hook that never returns cannot
+//! report its own name, so another thread must report it.
 
 use std::cell::RefCell;
 use std::sync::Arc;

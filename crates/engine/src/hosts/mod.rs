@@ -1,9 +1,10 @@
-//! Kinds of hosts. A kind says how long packets wait in a host before the host sends them.
+//! Kinds of hosts. The kind of a host determines how long packets wait in the host before the host
+//! sends them.
 //!
 //! An ideal host sends a packet at once. A host of another kind is not always ready to act: a timer
 //! or an interrupt first has to wake it. All packets that become ready in the meantime then leave
 //! together, in their order. The wait is drawn from a random stream of the host, separately for
-//! each direction. It begins with the first packet that waits.
+//! each direction. The wait begins when the first packet is ready.
 //!
 //! | engine | how packets wait |
 //! |---|---|
@@ -14,8 +15,8 @@
 //! nothing for a while. Packets that are ready during the pause leave together at its end, in order
 //! within each flow (`network::pauses`). Only the simulator supports pauses.
 //!
-//! The wait is part of a packet's way out of a host. A packet that arrives does not wait, because
-//! every packet that it prompts waits. Routers and links do not wait either.
+//! Only packets that leave a host wait. A packet that arrives does not wait, because every packet
+//! that the host sends in response waits. Routers and links do not wait either.
 
 mod ideal;
 mod vm;
@@ -37,7 +38,7 @@ pub struct HostKind {
     /// The shortest and the longest time from the first packet that waits until all waiting packets
     /// leave. These times are uniformly distributed. `None` if packets do not wait.
     pub wait: Option<[Time; 2]>,
-    /// When the hosts pause. `None` if they do not pause.
+    /// When the hosts pause. `None` if the hosts do not pause.
     pub pauses: Option<Pausing>,
 }
 
@@ -46,7 +47,7 @@ pub struct HostKind {
 pub struct Pausing {
     /// The shortest and the longest pause. Lengths are uniformly distributed.
     pub length: [Time; 2],
-    /// The mean time from the end of a pause to the beginning of the next one. These times are
+    /// The mean time from the end of a pause to the beginning of the next pause. These times are
     /// exponentially distributed.
     pub gap: Time,
 }

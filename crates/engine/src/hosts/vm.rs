@@ -1,33 +1,35 @@
 //! Virtual machines of KVM whose network interface is a virtual function of a ConnectX adapter
 //! (SR-IOV), with the defaults of Linux and KVM.
 //!
-//! We found no measured distribution for such hosts, so the shortest and the longest wait are sums
-//! of documented values, and the distribution between them is uniform. Nothing was chosen by its
-//! effect on results. A wait has two components:
+//! We found no measured distribution of the waits in such hosts. The shortest and the longest wait
+//! are therefore sums of documented values, and the distribution between them is uniform. No value
+//! was chosen for its effect on results. A wait has two components:
 //!
 //! 1. **The adapter delays interrupts.** The driver mlx5 adapts this delay to the traffic ("By
 //!    default, the driver uses adaptive interrupt moderation for the receive path", NVIDIA MLNX_EN
-//!    documentation). Linux's `lib/dim/net_dim.c` has five steps for a period that begins with a
-//!    completion and restarts with each further one: 2, 8, 16, 32 and 64 us.
-//! 2. **The hypervisor wakes the virtual processor.** If KVM polls for the interrupt, this takes
-//!    little time: without polling, the round trip of a request takes 34 us, and with polling 27 us
-//!    (commit message of "KVM: dynamic halt-polling", Linux 4.4). The difference of 7 us is the
-//!    shortest wait here: a halt of a processor that does not sleep. KVM stops polling after 200 us
-//!    (`KVM_HALT_POLL_NS_DEFAULT`, x86). The physical processor may then sleep. Linux's table of
-//!    idle states (`intel_idle.c`) gives a server processor 170 us to leave its deepest state (C6
-//!    of Ice Lake), which is the longest wait here.
+//!    documentation). Linux's `lib/dim/net_dim.c` has five lengths for the period of interrupt
+//!    moderation: 2, 8, 16, 32 and 64 us. The period begins with a completion, and restarts with
+//!    each further completion.
+//! 2. **The hypervisor wakes the virtual processor.** If KVM polls for the interrupt, the wake-up
+//!   takes little time. A round trip of a request takes 34 us without polling and 27 us with
+//!   polling (commit message of "KVM: dynamic halt-polling", Linux 4.4). The difference of 7 us is
+//!   the shortest wait here: a halt of a processor that does not sleep. KVM stops polling after 200
+//!   us (`KVM_HALT_POLL_NS_DEFAULT`, x86). The physical processor may then sleep. According to
+//!   Linux's table of idle states (`intel_idle.c`), a server processor needs 170 us to leave its
+//!   deepest state (C6 of Ice Lake). This time is the longest wait here.
 //!
 //! So a wait is 9 to 234 us; we round these values to 10 and 230 us. A measurement that we did not
-//! use lies within this range: a sleep in a guest of KVM ends 30 to 80 us late, "depending on
+//! use lies within this range. In a guest of KVM, a sleep ends 30 to 80 us late, "depending on
 //! system load" (github.com/Solo5/solo5, issue 460).
 //!
 //! Deviations from a real virtual machine:
 //!
-//! - A wait is independent of earlier waits. In KVM it depends on how long the processor was idle.
+//! - A wait is independent of earlier waits. In KVM, a wait depends on how long the processor was
+//!   idle.
 //! - A virtual machine has several processors and several queues of its interface. Here, all
 //!   packets of a host that leave in one direction wait for the same wake-up.
-//! - A neighbour on the same core never delays the machine by a scheduler's time slice of some
-//!   milliseconds. The kind `vm-shared` has such pauses.
+//! - Another virtual machine on the same core never delays this machine by a scheduler's time slice
+//!   of some milliseconds. The kind `vm-shared` has such pauses.
 
 use super::HostKind;
 use crate::units::Time;

@@ -11,11 +11,11 @@ use crate::units::{Bytes, Rate, Time};
 /// When a packet left the queue, and when it reaches the far end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Way {
-    /// The current time. This is when the packet left the queue, or when the previous impairment
-    /// released it.
+    /// The current time. At this time, the packet has left the queue, or the previous impairment
+    /// has released it.
     pub now: Time,
-    /// When the packet will reach the far end of the link, if no later impairment changes this.
-    /// This time is never before `now`.
+    /// When the packet will reach the far end of the link, if no later impairment changes this
+    /// time. This time is never before `now`.
     pub due: Time,
 }
 
@@ -24,7 +24,7 @@ pub struct Way {
 pub enum Fate {
     /// The packet passes the impairment.
     Goes,
-    /// The packet passes the impairment, and so does a copy of it.
+    /// The packet and a copy of the packet pass the impairment.
     Twice,
     /// If the packet is ECN-capable, it is marked with CE. Otherwise, it is lost.
     Marked,

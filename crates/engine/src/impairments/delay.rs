@@ -61,7 +61,8 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the option `steps`. It has pairs of a time and the delay that applies from this time on.
+/// Reads the option `steps`. The option contains pairs of a time and the delay that applies from
+/// this time on.
 fn steps(options: &Options) -> Vec<(Time, Time)> {
     let pairs = options.pairs(STEPS).iter();
     let steps = pairs.map(|(at, value)| match value {

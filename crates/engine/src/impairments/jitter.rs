@@ -195,7 +195,7 @@ fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
 struct Jitter {
     distribution: Distribution,
     most: f64,
-    /// Coherence time, in ns. It is 0 if delays are independent.
+    /// Coherence time, in ns. The coherence time is 0 if delays are independent.
     coherence: f64,
     keep_order: bool,
     stream: Stream,

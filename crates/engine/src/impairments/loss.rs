@@ -77,7 +77,7 @@ pub const ENTRY: Entry<Build> = Entry {
     },
 };
 
-/// Reads the steps. Each is a time and the probability that applies from this time on.
+/// Reads the steps. Each step is a time and the probability that applies from this time on.
 fn steps(options: &Options) -> Vec<(Time, f64)> {
     if options.get(STEPS).is_none() {
         return vec![(Time::ZERO, options.float("probability"))];

@@ -1,5 +1,5 @@
-//! Tests each part of Cake, and then Cake as a whole: the shares of flows and hosts, overflow, the
-//! ACK filter, and how Cobalt behaves over time.
+//! Tests each part of Cake, and then Cake as a whole. The tests of the whole cover the shares of
+//! flows and hosts, overflow, the ACK filter, and Cobalt over time.
 
 use super::cobalt::Cobalt;
 use super::flows::List;

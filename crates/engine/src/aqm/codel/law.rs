@@ -268,8 +268,7 @@ impl Vars {
     pub(super) fn enter(&mut self, p: &Params, now: u64) {
         self.dropping = true;
         // RFC 8289 section 5.5 (`deque`) describes re-entry. If the last phase ended less than 16
-        // intervals ago, start from the number of drops and marks that the last phase added to its
-        // count.
+        // intervals ago, the count starts from the number of drops and marks in that phase.
         let added = self.count.wrapping_sub(self.lastcount);
         //
         // A queue that has had no phase yet starts from 1. In Linux, the count at the start of the

@@ -3,10 +3,10 @@
 //!
 //! Each flow has a queuing score. Every packet increases its flow's score by the packet's bytes
 //! times a probability. This probability is the value of a ramp at the current delay of L. The
-//! score decays at 2^19 bytes a second. A packet goes to C if two conditions hold: the delay is
-//! above 1 ms, and delay times score is above 1 ms times 4 ms. The packet also goes to C if the
-//! score has reached its maximum, which takes 5 s to decay. A flow that adds less than 2^19 bytes a
-//! second (4.2 Mbit/s) to its score always stays in L.
+//! score decays at 2^19 bytes a second. A packet goes to C if the delay is above 1 ms and the
+//! product of delay and score is above 1 ms times 4 ms. The packet also goes to C if the score has
+//! reached its maximum, which takes 5 s to decay. A flow that adds less than 2^19 bytes a second
+//! (4.2 Mbit/s) to its score always stays in L.
 //!
 //! A score is stored as the time at which it will reach 0. There are 32 buckets. A hash assigns two
 //! buckets to each flow. The flow uses one of these buckets. If other flows use both buckets, the

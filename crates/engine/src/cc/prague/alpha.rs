@@ -1,5 +1,6 @@
 //! The moving average alpha of the fraction of marked segments. Both versions of Prague compute
-//! alpha in the same way. They differ in the number of digits and in the initial value.
+//! alpha in the same way. The versions differ in the number of binary digits and in the initial
+//! value of alpha.
 
 use super::fallback::Fallback;
 use crate::cc::view::View;
@@ -21,7 +22,8 @@ pub(super) struct Alpha {
     pub stamp: Time,
     /// Detects queues with classic ECN (option `ecn_fallback`).
     fallback: Option<Box<Fallback>>,
-    /// Whether a mark has been reported. If so, the path has an AQM that marks.
+    /// Whether a mark has been reported. A reported mark shows that an AQM on the path marks
+    /// packets.
     pub saw_ce: bool,
     /// Number of segments that had been delivered when the round began.
     old_delivered: u64,

@@ -21,7 +21,7 @@ use crate::units::Time;
 
 /// Upper limit of `shift`.
 const MAX_SHIFT: u32 = 18;
-/// Initial value of `rest_mdev` (2^19.5). `rest_depth` starts at half of it.
+/// Initial value of `rest_mdev` (2^19.5). `rest_depth` starts at half of this value.
 const FIRST_REST: u64 = 741_455;
 /// log2(750) and log2(2000), in units of 2^-24. A mean deviation of 750 us does not change the
 /// score. A queueing delay above 2000 us increases the score.

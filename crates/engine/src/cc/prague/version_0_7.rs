@@ -13,7 +13,7 @@ use crate::units::Time;
 const FRACTION: u32 = 20;
 /// One segment, in units of 2^-20 segments.
 const ONE: u64 = 1 << FRACTION;
-/// The smallest pacing rate, in bytes/s. It is 100 kbit/s.
+/// The smallest pacing rate, in bytes/s. This rate is 100 kbit/s.
 const MIN_RATE: u64 = 12_500;
 /// The additive increase is one packet per virtual RTT. The packet counts as this many bytes, even
 /// if packets are smaller.
@@ -63,7 +63,8 @@ pub(super) struct Prague {
     burst_shift: u32,
     /// The smallest number of segments in a burst.
     min_burst: u32,
-    /// Whether Prague behaves as Reno. It does so if the other end does not support Accurate ECN.
+    /// Whether Prague behaves as Reno. Prague behaves as Reno if the other end does not support
+    /// Accurate ECN.
     reno: bool,
     alpha: Alpha,
     /// When marks last reduced the window and the rate.
@@ -82,12 +83,12 @@ pub(super) struct Prague {
     loss_rate: u64,
     /// The window before the last loss, in segments.
     loss_cwnd: u32,
-    /// Payload of a full segment, in bytes. It is 0 before the connection begins.
+    /// Payload of a full segment, in bytes. The value is 0 before the connection begins.
     payload: u64,
     /// Number of rounds since slow start.
     round: u64,
-    /// Whether a loss has been found since the congestion state was last Open. If so, neither the
-    /// window nor the rate grows.
+    /// Whether a loss has been found since the congestion state was last Open. After such a loss,
+    /// neither the window nor the rate grows.
     in_loss: bool,
 }
 
@@ -287,9 +288,10 @@ impl Prague {
     }
 
     /// Sets the pacing rate. If increase and reductions apply to the window, the pacing rate is
-    /// cwnd/srtt, computed from whole packets. If they apply to the rate, the pacing rate swings
-    /// around that rate. The pacing rate is higher in the first half of a virtual RTT, and lower in
-    /// the second half. In early slow start the pacing rate is twice as high.
+    /// cwnd/srtt, computed from whole packets. If increase and reductions apply to the rate, the
+    /// pacing rate swings around that rate. The pacing rate is higher in the first half of a
+    /// virtual RTT, and lower in the second half. In early slow start the pacing rate is twice as
+    /// high.
     fn update_pacing(&mut self, view: View<'_>, window: &mut Window) {
         let twice = u32::from(window.cwnd < window.ssthresh / 2);
         let rate = if self.is_by_rate(window) {

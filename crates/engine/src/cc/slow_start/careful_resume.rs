@@ -139,8 +139,8 @@ impl CarefulResume {
         window.paced_by_stack = true;
     }
 
-    /// Returns ssthresh after a reduction. During the jump this is half of PipeSize. Otherwise it
-    /// is the congestion control's own value, `otherwise`.
+    /// Returns ssthresh after a reduction. During the jump, ssthresh is half of PipeSize.
+    /// Otherwise, ssthresh is the congestion control's own value, `otherwise`.
     pub fn ssthresh(&mut self, view: View<'_>, otherwise: u32) -> u32 {
         if !matches!(
             self.phase,
@@ -158,7 +158,8 @@ impl CarefulResume {
         (self.pipe / 2).max(MIN_WINDOW)
     }
 
-    /// Returns how many of `acked` segments increase the window. In the Unvalidated phase, none do.
+    /// Returns how many of `acked` segments increase the window. In the Unvalidated phase, the
+    /// result is 0.
     pub fn counted(&self, acked: u32) -> u32 {
         match self.phase {
             Phase::Unvalidated { .. } => 0,

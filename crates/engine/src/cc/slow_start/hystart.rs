@@ -1,7 +1,7 @@
 //! HyStart ends slow start after a long train of ACKs or after a rise of the RTT (Ha and Rhee
-//! 2011), as in Linux's CUBIC. [`Train`] decides when slow start ends. For this, it needs the
-//! smallest RTT of the connection. CUBIC already measures this RTT for its curve. For all other
-//! congestion controls, [`HyStart`] measures it.
+//! 2011), as in Linux's CUBIC. [`Train`] decides when slow start ends. For this decision, `Train`
+//! needs the smallest RTT of the connection. CUBIC already measures this RTT for its curve. For all
+//! other congestion controls, [`HyStart`] measures it.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
@@ -11,7 +11,7 @@ use crate::units::Time;
 const HYSTART_LOW_WINDOW: u32 = 16;
 /// Number of RTT samples in a round that are needed to detect a rise.
 const HYSTART_MIN_SAMPLES: u8 = 8;
-/// ACKs belong to one train if the time between them is at most this, in us.
+/// Successive ACKs belong to one train if the time between them is at most this value, in us.
 const HYSTART_ACK_DELTA: u64 = 2_000;
 /// Lower and upper limit of the rise of the RTT that ends slow start, in us.
 const HYSTART_DELAY: (u32, u32) = (4_000, 16_000);
@@ -117,8 +117,8 @@ impl Train {
 #[derive(Debug, Default)]
 pub(in crate::cc) struct HyStart {
     train: Train,
-    /// The smallest RTT since the connection began or since the last timeout, in us. It is 0 before
-    /// the first RTT sample.
+    /// The smallest RTT since the connection began or since the last timeout, in us. The value is 0
+    /// before the first RTT sample.
     delay_min: u32,
     /// Whether HyStart has ended slow start since the last timeout.
     found: bool,

@@ -1,6 +1,6 @@
 //! HyStart++ (RFC 9406). When the RTT rises, HyStart++ first lets the window grow more slowly for
-//! five rounds, and then ends slow start. If the RTT falls again in that time, normal slow start
-//! continues.
+//! five rounds, and then ends slow start. If the RTT falls again during these five rounds, normal
+//! slow start continues.
 //!
 //! Windows are in segments here. Quarters of a segment are carried over to the next ACK. As section
 //! 4.3 recommends, HyStart++ acts only in the first slow start.
@@ -29,10 +29,11 @@ pub(in crate::cc) struct HyStartPlusPlus {
     /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
     /// start.
     first_ssthresh: u32,
-    /// The first segment that was sent in this round. When it is acknowledged, the round ends.
+    /// The first segment that was sent in this round. When this segment is acknowledged, the round
+    /// ends.
     round_end: u64,
     /// Smallest RTT of the previous round. `current_rtt` is the smallest RTT of this round. Both
-    /// are `NEVER` before the first sample.
+    /// RTTs are `NEVER` before their first sample.
     last_rtt: Time,
     current_rtt: Time,
     samples: u32,
@@ -42,8 +43,8 @@ pub(in crate::cc) struct HyStartPlusPlus {
 
 #[derive(Debug)]
 struct Conservative {
-    /// The smallest RTT before the rise. If a later RTT is below it, conservative slow start ends
-    /// and normal slow start continues.
+    /// The smallest RTT before the rise. If a later RTT is below this RTT, conservative slow start
+    /// ends and normal slow start continues.
     baseline: Time,
     rounds: u32,
     /// Acknowledged segments that have not yet increased the window.

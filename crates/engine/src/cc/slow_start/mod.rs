@@ -69,8 +69,8 @@ pub(super) const SAVED_RTT: Opt = Opt {
     tc: None,
 };
 
-/// Checks the saved values. They must be set for Careful Resume, and must not be set for other
-/// algorithms.
+/// Checks the saved values. The saved values must be set for Careful Resume, and must not be set
+/// for other algorithms.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let resumes = options.get("slow_start") == Some(&Value::Word("careful-resume"));
     let error = |option| {
@@ -226,7 +226,7 @@ impl SlowStart {
         }
     }
 
-    /// Records a timeout. Slow start then begins again.
+    /// Records a timeout. After a timeout, slow start begins again.
     pub fn timeout(&mut self, view: View<'_>, window: &mut Window) {
         match self {
             SlowStart::HyStart(hystart) => hystart.restart(view),

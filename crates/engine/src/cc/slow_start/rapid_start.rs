@@ -4,9 +4,9 @@
 //!
 //! - The first window is paced over one RTT. Later rounds are paced at 5/3 of cwnd/srtt. At this
 //!   rate, a sender uses the whole window even if the window triples each round.
-//! - There is a queue if the smallest RTT of a round exceeds the smallest RTT of the connection by
-//!   more than 10 %, or by more than 4 ms. The window then doubles in the round instead of
-//!   tripling.
+//! - Rapid Start compares the smallest RTT of a round with that of the connection. There is a queue
+//!   if the RTT of the round is larger by more than 10 %, or by more than 4 ms. The window then
+//!   doubles in the round instead of tripling.
 //! - In the first recovery, ssthresh begins at (beta + K (1 - beta)) times the window, with K =
 //!   2/3. Each delivered segment lowers ssthresh by K (1 - beta), and each lost segment by beta + K
 //!   (1 - beta). ssthresh never falls below beta / 3 of the window. This recovery ends when all
@@ -74,7 +74,8 @@ pub(in crate::cc) struct RapidStart {
     /// The initial ssthresh. While ssthresh has this value, the connection is in its first slow
     /// start.
     first_ssthresh: u32,
-    /// The first segment that was sent in this round. When it is acknowledged, the round ends.
+    /// The first segment that was sent in this round. When this segment is acknowledged, the round
+    /// ends.
     round_end: u64,
     /// Whether the first window is still in flight.
     first_round: bool,

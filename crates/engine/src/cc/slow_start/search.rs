@@ -4,11 +4,11 @@
 //! queue.
 //!
 //! Sent and delivered segments are counted in bins. A bin lasts 0.35 of the first RTT. At the end
-//! of a bin, SEARCH compares two numbers: the segments delivered in the last ten bins, and the
-//! segments sent in ten bins one RTT earlier. This RTT is the latest sample. Slow start ends if at
-//! least 26 % fewer segments have been delivered than sent. The window then shrinks to the number
-//! of segments that were delivered in the latest period of the same length as the first RTT. It
-//! does not shrink below the initial window.
+//! of a bin, SEARCH compares two numbers of segments. The first number was delivered in the last
+//! ten bins, and the second number was sent in ten bins one RTT earlier. This RTT is the latest
+//! sample. Slow start ends if at least 26 % fewer segments have been delivered than sent. The
+//! window then shrinks to the number of segments that were delivered in the latest period of the
+//! same length as the first RTT. The window does not shrink below the initial window.
 //!
 //! In the following points, the draft specifies nothing, or tailback differs from the draft:
 //! - If the RTT is not a multiple of a bin, the ten bins of sent segments would begin and end

@@ -1,6 +1,6 @@
 //! Tests HyStart++, SEARCH, and the option `slow_start` of Reno and CUBIC. The values for HyStart++
-//! were computed by hand from RFC 9406 section 4, and those for SEARCH by the arithmetic of its
-//! draft.
+//! were computed by hand from RFC 9406 section 4, and the values for SEARCH from the arithmetic of
+//! its draft.
 
 use super::*;
 use crate::cc::testing::{Host, options};
@@ -183,7 +183,7 @@ fn search_ends_at_what_the_path_holds() {
         let host = path("search", room);
         assert_eq!(host.window.left_slow_start, Some("search"), "{room}");
         let share = f64::from(host.window.ssthresh) / f64::from(room);
-        // A bin lasts 0.35 of the first RTT, so three bins last 1.05 of it.
+        // A bin lasts 0.35 of the first RTT, so three bins last 1.05 of the first RTT.
         assert!((share - 1.05).abs() < 0.06, "{room}: {share}");
     }
 }
@@ -337,7 +337,8 @@ fn careful_resume_needs_what_it_remembers() {
     assert_eq!(finish(&[word, window, rtt]), [""; 0]);
 }
 
-/// The window triples each round. It doubles if the RTT rises by more than a tenth, or by 4 ms.
+/// The window triples each round. The window only doubles if the RTT rises by more than a tenth, or
+/// by 4 ms.
 #[test]
 fn rapid_start_triples_without_a_queue() {
     let mut host = host("rapid-start", 20);
@@ -363,8 +364,8 @@ fn rapid_start_paces() {
 }
 
 /// After the first recovery, ssthresh is beta times the number of segments that the path has
-/// delivered. This holds for every number of losses. ssthresh is at least beta/3 of the window. So
-/// it does not fall further if less than a third is delivered.
+/// delivered. This rule applies to every number of losses. ssthresh is at least beta/3 of the
+/// window. So ssthresh does not fall further if less than a third of the segments is delivered.
 #[test]
 fn rapid_start_ends_at_beta_times_the_path() {
     for (window, delivered, expected) in [
@@ -400,7 +401,7 @@ fn rapid_start_ends_at_beta_times_the_path() {
 }
 
 /// After a timeout, ssthresh is half of the window, and not the value that a first recovery
-/// computes. It is at least two segments.
+/// computes. ssthresh is at least two segments.
 #[test]
 fn rapid_start_ends_at_a_timeout() {
     for (window, expected) in [(100, 50), (1, 2)] {

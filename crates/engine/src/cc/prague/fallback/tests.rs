@@ -1,10 +1,10 @@
-//! Tests the score for classic ECN with RTTs as they occur with L4S queues and with classic queues.
+//! Tests the score for classic ECN with RTTs that are typical of L4S queues and of classic queues.
 
 use super::*;
 use crate::cc::view::{Conn, Flight};
 
 /// Returns the lower limit of alpha after 200 updates. Before each update, 64 RTTs are measured.
-/// They alternate between `base` + `queue` + `swing` and `base` + `queue` - `swing` (in us).
+/// The RTTs alternate between `base` + `queue` + `swing` and `base` + `queue` - `swing` (in us).
 fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> f64 {
     let mut fallback = Fallback::new(bits, unscaled);
     fallback.begin(Time::from_us(base));

@@ -16,8 +16,8 @@ fn host(cwnd: u32, rtt: Time, set: &[(&'static str, Value)]) -> Host {
     host
 }
 
-/// Options with which RTT scaling starts at once. They also prevent the first mark from halving the
-/// window.
+/// Options with which RTT scaling starts at once. These options also prevent the first mark from
+/// halving the window.
 const SCALED: [(&str, Value); 2] = [
     ("rtt_transition", Value::Int(0)),
     ("alpha_init", Value::Float(1e-7)),
@@ -164,8 +164,9 @@ fn the_rate_grows_alike_at_every_rtt() {
         let seconds = host.conn.now.since(from).ns() as f64 / 1e9;
         let found = (host.window.pacing_rate - before) as f64 / seconds;
         let virtual_rtt = virtual_ms / 1e3;
-        // The window is the rate multiplied by the slow RTT. So it differs from the rate multiplied
-        // by the RTT. The rate grows in proportion to the acknowledged share of (rate x RTT).
+        // The window is the rate multiplied by the slow RTT. So the window differs from the rate
+        // multiplied by the RTT. The rate grows in proportion to the acknowledged share of (rate x
+        // RTT).
         let acknowledged = f64::from(host.window.cwnd) * 1500.0 / (rtt_ms as f64 / 1e3);
         let expected = 1500.0 / virtual_rtt / virtual_rtt
             * 1.0486
@@ -277,8 +278,8 @@ fn a_small_window_follows_the_rate() {
     }
 }
 
-/// `prague_enter_loss`: a loss halves the window or the rate. If the loss was spurious, both return
-/// to their earlier values.
+/// `prague_enter_loss`: a loss halves the window or the rate. If the loss was spurious, the window
+/// and the rate return to their earlier values.
 #[test]
 fn a_loss_halves_and_undoing_it_restores() {
     let mut host = host(100, Time::from_ms(40), &[]);
