@@ -153,7 +153,7 @@ def test_older_kernels_are_asked_under_their_names() -> None:
 
 def test_what_says_nothing_of_the_newest_kernel_leaves_its_kit() -> None:
     """Configuration for older releases must not change the hash of the newest guest kernel.
-    Otherwise this kernel would have to be built again."""
+    If the hash changed, users would have to build the guest kernel again."""
     ours = [configs.ours()]
     assert build.kernel_hash("a", ours) == build.kernel_hash("a", [*ours, *configs.older("7.3")])
     assert modules.build_flags("7.3.4") == ["ARCH=um"]

@@ -38,7 +38,8 @@ LIMITS = {
     "file-gib": 16,
     "processes": 512,
 }
-"""The largest amount of a resource that a probe may get. These probes report how much they got."""
+"""The largest amount of a resource that a probe may get. Probes of limited resources report how
+much they got."""
 
 PROBES = 54
 """The number of probes that do not report an amount. All of these probes must fail."""
@@ -336,8 +337,8 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def everything_of(folder: Path) -> list[int]:
-    """Return all processes with arguments or files in a folder. They are launchers, kernels and
-    programs of guests."""
+    """Return all processes with arguments or files in a folder. These processes are launchers,
+    kernels and programs of guests."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

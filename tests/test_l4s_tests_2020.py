@@ -130,7 +130,8 @@ s6, 19s to 59s
   red(150000b): aqm=red limit=150000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
   red(400000b): aqm=red limit=400000b avpkt=1000b burst=tc adaptive=True bandwidth=50Mbit ecn=True
 """
-"""The queues and measured times for both tables. They were frozen before the first comparison."""
+"""The queues and measured times for both tables. These values were frozen before the first
+comparison."""
 
 
 def test_the_planned_set_up() -> None:

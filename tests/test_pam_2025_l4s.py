@@ -132,7 +132,7 @@ PLANNED = {
     },
     "DualPI2": {"aqm": "dualpi2", "target": "5ms"},
 }
-"""The queues for an RTT of 10 ms and a buffer of 1 BDP. They were frozen before the first
+"""The queues for an RTT of 10 ms and a buffer of 1 BDP. These values were frozen before the first
 comparison."""
 
 

@@ -1,5 +1,5 @@
-"""Tests that points of a sweep differ by value and unit, and that every command identifies them in
-the same way."""
+"""Tests that points of a sweep differ by value and unit, and that every command identifies a point
+in the same way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tests how tailback shows progress. It prints lines if stderr is piped, uses a display in a
+"""Tests how tailback shows progress. tailback prints lines if stderr is piped, uses a display in a
 notebook, and shows nothing if progress is switched off."""
 
 from __future__ import annotations

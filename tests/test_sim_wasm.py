@@ -25,8 +25,9 @@ NATIVE = TARGET / "debug/examples/libjson.so"
 
 STACKS = TARGET / "stacks"
 
-# Stacks that use wasm-bindgen import functions of JavaScript. Here they return 0, so results cannot
-# depend on them. A stack that draws random numbers from JavaScript fails.
+# Stacks that use wasm-bindgen import functions of JavaScript. In this test, the imported functions
+# return 0, so results cannot depend on them. A stack that draws random numbers from JavaScript
+# fails.
 NODE = """
 const module = await WebAssembly.compile(require("fs").readFileSync(process.argv[1]));
 const imports = {};

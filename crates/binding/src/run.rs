@@ -47,8 +47,8 @@ impl Store {
             .map_err(os_error)
     }
 
-    /// Creates a folder for temporary files of a run. The caller must remove the folder. Otherwise
-    /// another process removes it after this process has ended.
+    /// Creates a folder for temporary files of a run. The caller must remove the folder. If the
+    /// caller does not remove the folder, another process removes it after this process has ended.
     fn workplace(&self, run_id: &str) -> PyResult<PathBuf> {
         self.inner.workplace(run_id).map_err(os_error)
     }

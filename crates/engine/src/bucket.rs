@@ -1,10 +1,10 @@
 //! The token bucket of a shaper. The bucket limits how many bytes may leave at once after the link
 //! was idle.
 //!
-//! The bucket follows Linux 7.3 `sch_htb` without hysteresis. It models one htb class whose rate
-//! equals its ceiling. For such a class, `burst` and `cburst` are the same bucket. A token is the
-//! right to transmit for one nanosecond at the rate. A packet may leave if the number of tokens is
-//! not negative (`htb_class_mode`). The packet then consumes as many tokens as its transmission
+//! The bucket follows Linux 7.3 `sch_htb` without hysteresis. The bucket models one htb class whose
+//! rate equals its ceiling. For such a class, `burst` and `cburst` are the same bucket. A token is
+//! the right to transmit for one nanosecond at the rate. A packet may leave if the number of tokens
+//! is not negative (`htb_class_mode`). The packet then consumes as many tokens as its transmission
 //! takes nanoseconds. Idle time adds tokens up to the depth of the bucket (`htb_accnt_tokens`). So
 //! after an idle time, up to `burst` / (packet length) + 1 packets leave at once. With a depth of
 //! 0, each packet waits until the previous packet's transmission time has passed.

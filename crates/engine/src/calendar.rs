@@ -26,8 +26,8 @@ const DIGITS: u32 = SCANNED.ilog2();
 /// Finds the component that is due next.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Time and number of each component in the array. They are packed as in `heap`, but into 64
-    /// bits, so times must be below 73 years. `u64::MAX` if the component is not due.
+    /// Time and number of each component in the array. The entries are packed as in `heap`, but
+    /// into 64 bits, so times must be below 73 years. `u64::MAX` if the component is not due.
     scanned: [u64; SCANNED],
     width: usize,
     /// Whether the array has at most [`FEW`] components, so that a scan reads only `FEW` entries.
@@ -44,7 +44,7 @@ pub struct Calendar {
     pub(crate) order: Option<Box<Order>>,
 }
 
-/// The time that marks a component without an entry. It is later than the end of every run.
+/// The time that marks a component without an entry. This time is later than the end of every run.
 pub(crate) const NOT_DUE: Time = Time(u64::MAX >> DIGITS);
 
 #[inline]

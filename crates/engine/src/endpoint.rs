@@ -3,8 +3,8 @@
 //!
 //! The caller attaches an endpoint to each side of an entry of `[[programs]]`
 //! ([`crate::network::Network::attach`]). An endpoint exchanges datagrams with its peer and asks
-//! the network to call it at given times. It must not do I/O, read a clock or draw random numbers
-//! of its own. As a result, the same calls always give the same results.
+//! the network to call it at given times. An endpoint must not do I/O, read a clock or draw random
+//! numbers of its own. As a result, the same calls always give the same results.
 
 use std::any::Any;
 

@@ -1,19 +1,20 @@
 //! Counts the backlog of each queue in a discipline, and finds the longest queue quickly.
 //!
-//! A full discipline drops packets from its longest queue. So it must find this queue for every
-//! arriving packet or for every batch of drops. Linux searches all queues (fq_codel, fq_pie) or
-//! keeps a heap of them (Cake). In tailback, the queues are divided into blocks, and each block
-//! stores the largest backlog of its queues. When a packet leaves the longest queue of a block, the
-//! block is only flagged. To find the longest queue, tailback searches only the flagged blocks
-//! again. The result is the same as in Linux. The only exception is that Cake's heap may
-//! choose another of several equally long queues.
+//! A full discipline drops packets from its longest queue. So a full discipline must find this
+//! queue for every arriving packet or for every batch of drops. Linux searches all queues
+//! (fq_codel, fq_pie) or keeps a heap of them (Cake). In tailback, the queues are divided into
+//! blocks, and each block stores the largest backlog of its queues. When a packet leaves the
+//! longest queue of a block, the block is only flagged. To find the longest queue, tailback
+//! searches only the flagged blocks again. tailback finds the same queue as Linux. The only
+//! exception is that Cake's heap may choose another of several equally long queues.
 
 const BLOCK: usize = 64;
 
 #[derive(Clone, Debug)]
 pub struct Backlogs {
     bytes: Box<[u64]>,
-    /// The largest backlog in each block, in bytes. It is valid for blocks that are not flagged.
+    /// The largest backlog in each block, in bytes. The value is valid for blocks that are not
+    /// flagged.
     most: Box<[u64]>,
     /// For each block, whether it is flagged: its longest queue may have become shorter since the
     /// block was last searched.

@@ -354,7 +354,7 @@ struct Known {
     keys: Keys,
     /// The tin that the flow's DSCP selects.
     tin: u8,
-    /// The tin that DSCP 0 selects. It is used after Cake has set the DSCP to 0 (`wash`).
+    /// The tin that DSCP 0 selects. Cake uses this tin after it has set the DSCP to 0 (`wash`).
     washed: u8,
 }
 
@@ -661,8 +661,8 @@ impl Cake {
         Dequeue::Until(Time(opens as u64))
     }
 
-    /// Continues a dequeue whose first turn has sent no packet. This is a separate function. So the
-    /// compiler does not compute values for this loop before every dequeue.
+    /// Continues a dequeue whose first turn has sent no packet. A separate function prevents the
+    /// compiler from computing values for this loop before every dequeue.
     #[inline(never)]
     fn dequeue_later(
         &mut self,

@@ -461,8 +461,8 @@ impl DualPi2 {
             min_step: options.int("min_qlen_step").unsigned_abs(),
             step_at_dequeue,
             ramp: Ramp::of(options),
-            // Draw a random key only if queue protection is on. Otherwise, the other random numbers
-            // of the queue would change.
+            // Draw a random key only if queue protection is on. A further draw would change the
+            // other random numbers of the queue.
             protection: (options.bool("queue_protection"))
                 .then(|| Box::new(Protection::new(rate, rng.bits()))),
             any_ect: options.bool("any_ect"),

@@ -374,7 +374,8 @@ impl Queue for Fq {
             }
             if !self.slab.pop_to(&mut flow.fifo, next) {
                 list.pop(&self.flows);
-                // A new flow becomes the last of the old flows. So it cannot starve them.
+                // A new flow becomes the last of the old flows. So new flows cannot starve the old
+                // flows.
                 if is_new {
                     self.old.push(&mut self.flows, index);
                 } else {

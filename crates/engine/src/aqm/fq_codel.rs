@@ -126,8 +126,8 @@ const KERNEL: Qdisc = Qdisc {
     ],
     drops_at_dequeue: true,
     xstats: Xstats {
-        // The kernel's statistics begin with the type TCA_FQ_CODEL_XSTATS_QDISC. They contain the
-        // counters `ecn_mark` and `ce_mark`.
+        // The kernel's statistics begin with the type TCA_FQ_CODEL_XSTATS_QDISC. The statistics
+        // contain the counters `ecn_mark` and `ce_mark`.
         tag: &[0; 4],
         marks: Some(&[12, 28]),
         ..Qdisc::DEFAULT.xstats

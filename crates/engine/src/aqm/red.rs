@@ -135,7 +135,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// Returns the unit of the thresholds. This is the unit of the option `min`.
+    /// Returns the unit of the thresholds. The thresholds have the unit of the option `min`.
     pub fn of(options: &Options) -> Unit {
         match options.get("min") {
             Some(Value::Packets(_)) => Unit::Packets,
@@ -298,7 +298,7 @@ impl RedCore {
         }
     }
 
-    /// Returns pb. This is the probability of a mark before RED adjusts it to space the marks
+    /// Returns pb. The result is the probability of a mark before RED adjusts it to space the marks
     /// (`uniformise`). The probability is 1 if every packet is marked.
     #[inline]
     pub fn pb(&self) -> f64 {
@@ -334,7 +334,7 @@ impl RedCore {
         self.count += 1;
         if self.uniformise != Uniformise::None && self.count == 0 {
             // As in Linux and ns-2, the first packet that finds the average above the lower
-            // threshold is not marked. It only starts the count of packets.
+            // threshold is not marked. This packet only starts the count of packets.
             self.draw = rng.uniform();
             return Verdict::Pass;
         }

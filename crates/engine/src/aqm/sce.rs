@@ -45,8 +45,8 @@ pub enum Ramp {
     /// The probability of a mark at the target. The probability is 1 for `"on"`, and 1/N if Cake's
     /// option `sce` is a number N.
     Knee(f64),
-    /// The probability of a mark rises from 0 at the target. It reaches 1 when the sojourn time
-    /// exceeds the target by this multiple of the target.
+    /// The probability of a mark rises from 0 at the target. The probability reaches 1 when the
+    /// sojourn time exceeds the target by this multiple of the target.
     Single(f64),
 }
 

@@ -108,8 +108,8 @@ pub struct Step {
     packets: Packets,
     limit: Limit,
     threshold: Threshold,
-    /// Whether the queue decides about a packet on arrival. Otherwise it decides when the packet
-    /// leaves.
+    /// Whether the queue decides about a packet on arrival. If this field is false, the queue
+    /// decides when the packet leaves.
     on_arrival: bool,
     /// Whether the queue length includes the arriving packet itself.
     include_own: bool,

@@ -11,8 +11,8 @@
 //! packets leave a pipe at the same time, they leave in the order in which they entered it. This
 //! order is also the order of the events that the packets cause. A [`Key`] describes the packet's
 //! path, from which this order follows. The key holds the last component that has sent the packet
-//! and is not a pipe. It also holds the last few pipes that the packet has passed since then, and a
-//! hash of all these pipes.
+//! and is not a pipe. The key also holds the last few pipes that the packet has passed since then,
+//! and a hash of all these pipes.
 
 use std::cmp::Ordering;
 
@@ -88,7 +88,7 @@ pub(crate) struct Order {
     most: Component,
     /// Number of packets that have been pushed since `most` became the largest component number.
     pushed: u32,
-    /// The key of the packet that is leaving a pipe. It is set during the event of the pipe.
+    /// The key of the packet that is leaving a pipe. The key is set during the event of the pipe.
     leaving: Option<Key>,
 }
 

@@ -34,7 +34,7 @@ struct Tcp {
     /// Payload of a full segment without the AccECN option, in bytes.
     mss: u16,
     cut: u16,
-    /// Total payload of a flow that has a limited size, in bytes. It is `None` for a source,
+    /// Total payload of a flow that has a limited size, in bytes. The value is `None` for a source,
     /// because its connections have different sizes. As a result, the ACK for the last segment of
     /// each such connection always covers a full segment in the capture.
     bytes: Option<u64>,

@@ -9,8 +9,8 @@ use super::PacketEvent;
 use super::headers::{Conversation, conversations};
 use crate::plan::Plan;
 
-/// A capture of a run, while it is being written. It contains the headers of packets and no
-/// payloads.
+/// A capture of a run, while it is being written. The capture contains the headers of packets and
+/// no payloads.
 pub struct PacketWriter<W: Write> {
     file: PacketCapture<W>,
     conversations: Vec<Conversation>,

@@ -29,10 +29,10 @@
 //! - To detect growth in STARTUP, BBR checks every bandwidth sample. v2alpha checks only the
 //!   largest bandwidth, once per round trip.
 //!
-//! Deviations from the L4S team's file concern flows whose other end does not support Accurate ECN.
-//! The L4S team's Linux then uses ECT(0) and the echo of RFC 3168, whereas in tailback the flow
-//! runs without ECN. The L4S team's file also has a second condition for the end of PROBE_UP
-//! (`bw_probe_exit`), which is off.
+//! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the flow
+//! runs without ECN in tailback. The L4S team's Linux then uses ECT(0) and the echo of RFC 3168.
+//! The L4S team's file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which
+//! is off.
 //!
 //! Deviations from the branch: the deviations of `bbr` for bursts, clocks and single small segments
 //! apply here too. The branch has a fast path for application-limited flows, which only saves CPU

@@ -1,6 +1,6 @@
-//! The interface between the TCP stack and a congestion control. It defines what a congestion
-//! control needs and when the stack calls it. The stack reads [`Needs`] once, and calls the hooks
-//! of [`CongestionControl`]. In each call the congestion control reads a [`View`] of its
+//! The interface between the TCP stack and a congestion control. The interface defines what a
+//! congestion control needs and when the stack calls it. The stack reads [`Needs`] once, and calls
+//! the hooks of [`CongestionControl`]. In each call the congestion control reads a [`View`] of its
 //! connection. In most calls it may also write the [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR

@@ -216,7 +216,7 @@ impl Cubic {
         }
         if let Some(path) = self.start.take_path() {
             // Set W_max to the path's capacity. With fast convergence, set it to twice the
-            // capacity. Otherwise the next reduction would make W_max too small.
+            // capacity. With the old W_max, the next reduction would make W_max too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
         self.note_delay(view, ack);

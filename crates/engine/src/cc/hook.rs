@@ -45,7 +45,7 @@ hooks! {
     GaugeNames = "gauge_names";
 }
 
-/// Number of calls of [`probe`] that are in progress. It is 0 during a simulation.
+/// Number of calls of [`probe`] that are in progress. The number is 0 during a simulation.
 static PROBES: AtomicU32 = AtomicU32::new(0);
 
 thread_local! {

@@ -443,8 +443,8 @@ impl Prague {
             self.carry += increase.max(u64::from(acked)) as i64;
         }
         if self.fraction {
-            // Here `carry` is the difference between the window with its fractional part and the
-            // whole window.
+            // In this function, `carry` is the difference between the window with its fractional
+            // part and the whole window.
             let floor = -i64::from(window.cwnd) << CWND_SHIFT;
             self.carry = self.carry.max(floor + ONE);
             if self.carry <= -ONE && window.cwnd > MIN_CWND {

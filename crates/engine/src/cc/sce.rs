@@ -172,7 +172,7 @@ impl<R: Response> Sce<R> {
         cwnd.saturating_sub(cut).max(2)
     }
 
-    /// Returns the factor after ECN-Echo. This is `beta_sce` if an ACK with ESCE has arrived
+    /// Returns the factor after ECN-Echo. The factor is `beta_sce` if an ACK with ESCE has arrived
     /// recently.
     fn factor(&self) -> u64 {
         if self.recent_sce > 0 {
@@ -363,8 +363,9 @@ mod tests {
                 (2_896, 10, 10),
                 (-11_584, 10, 5),
                 (-4_344, 9, 5),
-                // 4 x 1448 x 9/2 = 26064 bytes are subtracted. The counter falls to -30408. This is
-                // below minus two windows of 13032 bytes, so the window shrinks by two segments.
+                // 4 x 1448 x 9/2 = 26064 bytes are subtracted. The counter falls to -30408. This
+                // value is below minus two windows of 13032 bytes, so the window shrinks by two
+                // segments.
                 (-4_344, 7, 4),
                 (-1_448, 7, 4),
             ]
@@ -373,8 +374,8 @@ mod tests {
 
     #[test]
     fn the_unit_of_2019_makes_all_of_it_larger() {
-        // Here a window is only 10 x 536 = 5360 bytes. Two segments of 1448 bytes add 2896 bytes.
-        // Two segments with ESCE subtract 14480 bytes, which is 2.7 windows.
+        // In this test, a window is only 10 x 536 = 5360 bytes. Two segments of 1448 bytes add 2896
+        // bytes. Two segments with ESCE subtract 14480 bytes, which is 2.7 windows.
         let set = [("unit_quirk", Value::Int(536))];
         let mut h = host(&dctcp_sce::ENTRY, &set, 10, 10);
         let acks = [(2, false), (2, false), (2, true), (0, false)];

@@ -86,8 +86,8 @@ pub struct Conn {
     pub mss: u16,
     /// When data was last sent (Linux `lsndtime`).
     pub last_sent: Time,
-    /// The delivery-rate sample of the last ACK. It is set only if the congestion control needs
-    /// rate samples.
+    /// The delivery-rate sample of the last ACK. The sample is set only if the congestion control
+    /// needs rate samples.
     pub rate: RateSample,
 }
 
@@ -154,8 +154,7 @@ pub struct Ack {
     /// Whether the ACK carries the echo of SCE.
     pub esce: bool,
     /// Number of segments that this ACK reports as marked. With Accurate ECN, this number is exact.
-    /// Otherwise, it is the number of segments that the ACK delivers, or 0 if the ACK does not
-    /// carry ECN-Echo.
+    /// Without Accurate ECN, all segments that an ACK with ECN-Echo delivers count as marked.
     pub ce: u32,
     /// Number of segments in flight before this ACK.
     pub prior_in_flight: u32,
@@ -170,8 +169,8 @@ pub struct Ack {
 /// The delivery-rate sample of an ACK (Linux `rate_sample`).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
-    /// The time over which the rate was measured, in us. This is the time in which the segments
-    /// were sent or the time in which they were acknowledged, whichever is longer. The value is 0
+    /// The time over which the rate was measured, in us. The segments were sent within some time
+    /// and acknowledged within some time; the value is the longer of the two times. The value is 0
     /// if the ACK does not allow a measurement.
     pub interval_us: u64,
     /// Number of segments that were delivered in this time.

@@ -18,7 +18,7 @@ pub struct Window {
     /// Number of acknowledged segments that count towards the next increase of the window (Linux
     /// `snd_cwnd_cnt`).
     pub cwnd_cnt: u32,
-    /// Pacing rate, in bytes/s. It is 0 before the rate is known.
+    /// Pacing rate, in bytes/s. The value is 0 before the rate is known.
     pub pacing_rate: u64,
     /// If packets are paced: number of segments that may leave together (TSO autosizing).
     pub pacing_burst: u32,
@@ -76,8 +76,8 @@ impl Window {
         self.growth == Growth::Acks
     }
 
-    /// Returns whether the connection is in slow start. This is the case if the window is below
-    /// ssthresh. In Linux 3.2, it is also the case if the window equals ssthresh.
+    /// Returns whether the connection is in slow start. A connection is in slow start if its window
+    /// is below ssthresh. In Linux 3.2, it is also in slow start if the window equals ssthresh.
     #[inline]
     pub fn in_slow_start(&self) -> bool {
         match self.growth {

@@ -36,7 +36,8 @@ pub struct HostKind {
     /// The source of the numbers, and what follows from it.
     pub source: &'static str,
     /// The shortest and the longest time from the first packet that waits until all waiting packets
-    /// leave. These times are uniformly distributed. `None` if packets do not wait.
+    /// leave. The waits are uniformly distributed between these two times. `None` if packets do not
+    /// wait.
     pub wait: Option<[Time; 2]>,
     /// When the hosts pause. `None` if the hosts do not pause.
     pub pauses: Option<Pausing>,
@@ -47,8 +48,8 @@ pub struct HostKind {
 pub struct Pausing {
     /// The shortest and the longest pause. Lengths are uniformly distributed.
     pub length: [Time; 2],
-    /// The mean time from the end of a pause to the beginning of the next pause. These times are
-    /// exponentially distributed.
+    /// The mean time from the end of a pause to the beginning of the next pause. The times between
+    /// pauses are exponentially distributed.
     pub gap: Time,
 }
 

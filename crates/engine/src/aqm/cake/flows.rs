@@ -55,8 +55,8 @@ impl Isolation {
         self.flows && self.destinations
     }
 
-    /// Returns the hash by which a packet's queue is found. It is computed from the hashes of the
-    /// packet's flow and hosts.
+    /// Returns the hash by which a packet's queue is found. This hash is computed from the hashes
+    /// of the packet's flow and hosts.
     pub const fn tag(self, flow: u32, source: u32, destination: u32) -> u32 {
         if self.flows {
             return flow;
@@ -260,8 +260,8 @@ impl Flows {
             None => {
                 let empty = Self::ways(home).find(|&i| self.turns[i % QUEUES].set == Set::None);
                 let index = empty.unwrap_or(home);
-                // The queue may have belonged to another flow. Then it no longer counts for the
-                // other flow's hosts.
+                // The queue may have belonged to another flow. If so, the queue no longer counts
+                // for the hosts of that flow.
                 self.count_bulk(index, false);
                 (index, true)
             }
@@ -290,8 +290,8 @@ impl Flows {
         index as u16
     }
 
-    /// If `begins` is true, counts a bulk queue for its hosts. Otherwise, the queue no longer
-    /// counts for its hosts.
+    /// If `begins` is true, counts a bulk queue for its hosts. If `begins` is false, the queue no
+    /// longer counts for its hosts.
     fn count_bulk(&mut self, index: usize, begins: bool) {
         if self.turns[index % QUEUES].set == Set::Bulk {
             self.count_for_hosts(index, begins);

@@ -29,8 +29,8 @@ pub fn truesize(packet: &Packet) -> u32 {
 }
 
 /// Returns the memory limit, in bytes. If the scenario sets a limit, the result is this limit,
-/// `given`. Otherwise, it is four times `rate` (byte/s) times `rtt_us`. It is at least 4 MiB, and
-/// at most the memory of 10,240 full packets.
+/// `given`. Without `given`, the limit is four times `rate` (byte/s) times `rtt_us`. In this case,
+/// the limit is at least 4 MiB, and at most the memory of 10,240 full packets.
 pub fn limit(given: Option<u64>, rate: u64, rtt_us: u64, mtu: u32) -> u64 {
     const PACKETS: u64 = 10_240;
     given.unwrap_or_else(|| {

@@ -351,8 +351,8 @@ fn hosts_share_as_the_mode_says() {
         ("dual-srchost", true, 0.125),
         ("dual-dsthost", true, 0.5),
         ("dual-dsthost", false, 0.125),
-        // The share depends on the host with more bulk queues. Here this host is the destination of
-        // all eight flows.
+        // The share depends on the host with more bulk queues. In this test, that host is the
+        // destination of all eight flows.
         ("triple-isolate", false, 0.125),
         ("srchost", false, 0.5),
         ("dsthost", true, 0.5),
@@ -594,7 +594,7 @@ fn inverse_roots() {
         let exact = 4_294_967_296.0 / libm::sqrt(f64::from(count));
         let error = (f64::from(c.rec_inv_sqrt) - exact).abs() / exact;
         // One Newton step from the previous value leaves a relative error of 3/8 of 1/count^2.
-        // Squaring also loses one unit of 2^-32. This is a relative error of count/2^32.
+        // Squaring also loses one unit of 2^-32. This loss is a relative error of count/2^32.
         let n = f64::from(count);
         let step = if count < 16 { 0.0 } else { 1.0 / (n * n) };
         let allowed = step + (n + 4.0) / 4_294_967_296.0;
@@ -723,8 +723,8 @@ fn overflow_drops_the_oldest_of_the_longest_queue() {
 
 #[test]
 fn memory_limits() {
-    // The limit is 4 MiB or four times rate x rtt, whichever is larger. It is at most the memory of
-    // 10,240 packets.
+    // The limit is 4 MiB or four times rate x rtt, whichever is larger. The limit is at most the
+    // memory of 10,240 packets.
     assert_eq!(memory::limit(None, 1_250_000, 100_000, 1514), 4 << 20);
     assert_eq!(memory::limit(None, 25_000_000, 100_000, 1514), 10_000_000);
     assert_eq!(memory::limit(None, 125_000_000, 100_000, 1514), 15_503_360);
@@ -901,8 +901,8 @@ fn sixty_four_flows_of_a_host_share_by_bytes() {
         dscp: 0,
     };
     bench.cake.flows(&[one_host; FLOWS]);
-    // A queue gets 4.8 bytes per round. So it needs 318 rounds for a long packet, and 42 for a
-    // short packet.
+    // A queue gets 4.8 bytes per round. So the queue needs 318 rounds for a long packet, and 42
+    // rounds for a short packet.
     let lens: Vec<u16> = (0..FLOWS)
         .map(|flow| if flow % 2 == 0 { MTU } else { 200 })
         .collect();

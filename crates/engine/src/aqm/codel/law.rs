@@ -35,7 +35,8 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
 /// Largest number of drops in a dequeue. If more drops are due, they are skipped.
 const MAX_DROPS: u32 = 256;
 
-/// The packets to which CoDel applies. This is either a whole queue or the queue of one flow.
+/// The packets to which CoDel applies. These packets are in a whole queue or in the queue of one
+/// flow.
 pub trait Source {
     /// Moves the oldest packet to `next`. Returns whether there was a packet to move.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
@@ -113,7 +114,7 @@ pub struct Vars {
     /// When the sojourn time will have been above the target for one interval, in ticks. `None`
     /// while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
-    /// When the next drop is due, in ticks. It is 0 until the first dropping phase.
+    /// When the next drop is due, in ticks. The value is 0 until the first dropping phase.
     pub(super) drop_next: u64,
     /// Sojourn time of the packet that was examined last, in ticks.
     pub(super) ldelay: u64,
@@ -131,8 +132,8 @@ impl Vars {
         self.rec_inv_sqrt = (next >> 16) as u16;
     }
 
-    /// RFC 8289 section 5.6 (`control_law`): returns when the next drop is due. This is interval /
-    /// sqrt(count) after `t`.
+    /// RFC 8289 section 5.6 (`control_law`): returns when the next drop is due. This time is
+    /// interval / sqrt(count) after `t`.
     #[inline]
     fn control_law(&self, t: u64, interval: u64) -> u64 {
         let share = (u128::from(interval) * u128::from(self.rec_inv_sqrt)) >> 16;
@@ -316,8 +317,8 @@ enum Did {
     Empty,
 }
 
-/// Marks the packet at the head if `ecn` is set and the packet can be marked. Otherwise, drops it
-/// and takes the next packet from the queue.
+/// Marks the packet at the head if `ecn` is set and the packet can be marked. Otherwise, drops the
+/// packet and takes the next packet from the queue.
 fn act_on(
     head: &mut Packet,
     packets: &mut impl Source,

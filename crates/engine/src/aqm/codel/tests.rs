@@ -94,9 +94,9 @@ fn drop_times_follow_the_control_law() {
 
     // Compute the control law in floating point. The time from drop k to drop k+1 is interval times
     // x(k), where x(k) is one Newton step from x(k-1) towards 1/sqrt(k). Linux rounds x to 16 bits
-    // and times to ticks. This changes the result for each drop by at most 3 units of 2^-16
-    // interval plus one tick. A drop occurs at the first dequeue after it is due. So it is at most
-    // one step late.
+    // and times to ticks. Rounding changes the time of each drop by at most 3 units of 2^-16
+    // interval plus one tick. A drop occurs at the first dequeue after it is due. So a drop is at
+    // most one step late.
     let interval = 97_656.0 * 1_024.0;
     let (mut due, mut x) = (first, 1.0);
     for (k, pair) in (1u32..).zip(times.windows(2)) {
@@ -163,8 +163,9 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // Three packets arrive with an age of 0. They reach the head 2 ms later, at 1092 to 1094 ms,
-    // and are below the target. From 1095 ms on, the packets have again waited for 50 ms.
+    // Three packets arrive with an age of 0. These packets reach the head 2 ms later, at 1092 to
+    // 1094 ms, and their sojourn times are below the target. From 1095 ms on, the packets have
+    // again waited for 50 ms.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -205,7 +206,7 @@ fn one_mark_for_each_dequeue_and_all_drops_at_once() {
     };
     assert_eq!(due(Ecn::Ect0), (1, Ecn::Ce));
     // The count n follows from 2 sqrt(n) - 2 sqrt(n0) = 200 intervals, so about 10,000 drops would
-    // be due. Of the 4,999 waiting packets, Linux drops 256. It skips the other drops.
+    // be due. Of the 4,999 waiting packets, Linux drops 256. Linux skips the other drops.
     assert_eq!(due(Ecn::NotEct).0, 256);
 }
 

@@ -1,5 +1,5 @@
-//! The controller of DualPI2 and PI2. It contains the arithmetic of each version, and decides
-//! whether to drop or mark a packet.
+//! The controller of DualPI2 and PI2. The controller implements the arithmetic of each version, and
+//! decides whether to drop or mark a packet.
 
 use crate::rng::Stream;
 use crate::units::Time;
@@ -14,7 +14,7 @@ pub enum Arithmetic {
     /// Linux 6.17: gains are in 64ths of a probability unit per ns. An update divides the sum of
     /// both terms by 64.
     Div64,
-    /// `dualpi2-2019-refactored`: like `Div64`, but an update divides the sum by 127. This
+    /// `dualpi2-2019-refactored`: like `Div64`, but an update divides the sum by 127. This divisor
     /// multiplies the gains by 0.504.
     Div127,
     /// `dualpi2-2019-02-21`: gains are whole units per tick of 64 ns, as in PIE.
@@ -151,8 +151,8 @@ impl Vars {
         rng.bits() >> 32 < prob + p.edge
     }
 
-    /// Returns true if two random numbers are both below p. So it returns true with probability p
-    /// squared. The second number is drawn only if the first number is below p.
+    /// Returns true if two random numbers are both below p. So the result is true with probability
+    /// p squared. The second number is drawn only if the first number is below p.
     #[inline]
     fn square(self, p: &Params, rng: &mut Stream) -> bool {
         let prob = u64::from(self.prob);

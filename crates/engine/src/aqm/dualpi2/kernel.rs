@@ -178,7 +178,7 @@ fn by_kind(
     }
 }
 
-/// Writes an option that tc does not support. The module gets it as a word or a number.
+/// Writes an option that tc does not support. tailback's module gets it as a word or a number.
 fn detail(words: &mut Words<'_>, option: &'static str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => words.pair(option, word),
@@ -187,7 +187,7 @@ fn detail(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes an option that has two values. The module gets it as 1 or 0.
+/// Writes an option that has two values. tailback's module gets it as 1 or 0.
 fn digit(words: &mut Words<'_>, option: &'static str, name: &str, one: &str) {
     match words.options.get(option) {
         Some(Value::Word(word)) if own(words) => {
@@ -210,7 +210,7 @@ fn time_of_own(words: &mut Words<'_>, option: &'static str) {
     }
 }
 
-/// Writes a gain as a parameter of the module, in 256ths of a Hz. Rounds down, as tc does.
+/// Writes a gain as a parameter of tailback's module, in 256ths of a Hz. Rounds down, as tc does.
 fn parts(words: &mut Words<'_>, option: &'static str) {
     let parts = (words.options.float(option) as f32 * 256.0) as u32;
     words.pair(option, &parts.to_string());

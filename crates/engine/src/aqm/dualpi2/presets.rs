@@ -4,8 +4,8 @@
 //! The values and rules come from these public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
 //! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. Its
-//!   `__scale_delta` divides by 2^7 - 1. It is marked "Copyright 2019" and is older than the
-//!   patches on the kernel's mailing list.
+//!   `__scale_delta` divides by 2^7 - 1. This version is marked "Copyright 2019" and is older than
+//!   the patches on the kernel's mailing list.
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
 //!   two schedulers. The second one, WRR_OPT3, is not available in tailback. If l_drop is not set
 //!   by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the published

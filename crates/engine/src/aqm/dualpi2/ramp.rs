@@ -63,16 +63,16 @@ impl Ramp {
         (above as f64 / self.range.ns() as f64).min(1.0)
     }
 
-    /// Decides whether to mark the packet. If so, returns the cause. With `alone`, L is empty after
-    /// the packet, so only the coupling may mark it.
+    /// Decides whether to mark the packet. Returns the cause of the mark, or `None`. With `alone`,
+    /// L is empty after the packet, so only the coupling may mark it.
     pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
         let native = match alone {
             true => 0.0,
             false => self.probability(sojourn),
         };
         self.sum += native.max(coupled);
-        // Rounding may leave the sum just below 1. Such a sum counts as 1. Otherwise, the mark
-        // would come a packet too late.
+        // Rounding may leave the sum just below 1. Such a sum counts as 1. Without this rule, the
+        // mark would come a packet too late.
         if self.sum < 1.0 - 1e-9 {
             return None;
         }

@@ -44,8 +44,8 @@ pub enum Scheduler {
     /// credit is positive, C sends. The bytes of C times `wl` are subtracted from the credit. If
     /// the queue that should send is empty, the other queue sends, and the credit does not change.
     Percent {
-        /// How many bytes L may send for each byte of C. This is 100 divided by the percentage,
-        /// rounded down, minus 1.
+        /// How many bytes L may send for each byte of C. The number is 100 divided by the
+        /// percentage, rounded down, minus 1.
         wl: i64,
         /// The credit at the beginning: MTU x (1 - wl).
         init: i64,
@@ -177,7 +177,8 @@ impl Scheduler {
     }
 
     /// Updates the credit after a packet of `class` has been sent. `contended` means that the other
-    /// queue also has a packet. This is not called for packets that are dropped on departure.
+    /// queue also has a packet. This function is not called for packets that are dropped on
+    /// departure.
     #[inline]
     pub fn sent(&mut self, class: Class, len: u16, contended: bool) {
         if let Scheduler::Credit { wc, wl, credit, .. } = self

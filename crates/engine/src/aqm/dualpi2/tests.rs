@@ -349,8 +349,8 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The earlier versions compare in units of 1024 ns. They also require at least one more packet
-    // in L.
+    // The earlier versions compare in units of 1024 ns. The earlier versions also require at least
+    // one more packet in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -382,7 +382,7 @@ fn step_by_time() {
 #[test]
 fn step_by_packets_and_the_smallest_queue() {
     // With a threshold of two packets, a packet is marked if more than two packets remain when it
-    // leaves. This applies to the first three of six packets.
+    // leaves. This rule marks the first three of six packets.
     let marked = |set: Set| -> Vec<bool> {
         let mut b = Bench::new(set, 0.0);
         for _ in 0..6 {
@@ -398,8 +398,8 @@ fn step_by_packets_and_the_smallest_queue() {
         marked(&[by_packets]),
         [true, true, true, false, false, false]
     );
-    // With the rule for arrival, the first two packets find fewer than two packets in L. So they
-    // are not marked.
+    // With the rule for arrival, the first two packets find fewer than two packets in L. So the
+    // rule for arrival does not mark these two packets.
     let two = ("min_qlen_step", Value::Int(2));
     assert_eq!(marked(&[two]), [false, false, true, true, true, true]);
     // With the rule for departure, only the last packet is not marked, because no packet remains
@@ -448,7 +448,8 @@ fn shares_of_the_schedulers_are_exact() {
     // raise it to 0, and the ninth packet makes it positive. After that, C sends one packet for
     // every nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
-    // The weights apply to bytes and not to packets. Here frames of C are three times as long.
+    // The weights apply to bytes and not to packets. In this test, frames of C are three times as
+    // long as frames of L.
     let (c, l) = served(&[], 30_000, 500, 1_500);
     let share = c as f64 / (c + l) as f64;
     assert!((share - 0.1).abs() < 0.0005, "{share}");
@@ -482,7 +483,7 @@ fn shares_of_the_schedulers_are_exact() {
         }
         c
     };
-    // C sends one packet for every 10 or 15 packets of L. So it sends 1100 / 11 and 1100 / 16
+    // C sends one packet for every 10 or 15 packets of L. So C sends 1100 / 11 and 1100 / 16
     // packets.
     assert_eq!((counter(10, None), counter(15, None)), (100, 68));
     assert_eq!(counter(10, Some(Time::ZERO)), 100);
@@ -822,7 +823,7 @@ fn each_word_has_an_arithmetic_of_its_own() {
         Arithmetic::Nanoseconds,
     ];
     assert!(all.eq(expected));
-    // The divisor of 127 only changes the gains. It multiplies them by 0.504.
+    // The divisor of 127 only changes the gains. The divisor multiplies the gains by 0.504.
     let [whole, half] = ["div64", "div127"].map(|word| Arithmetic::of(word).gain(3.2));
     assert_eq!(whole, half);
 }

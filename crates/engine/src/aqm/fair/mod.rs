@@ -244,8 +244,8 @@ impl<S> Fair<S> {
     }
 
     /// Called if the flow that is to be served has no packets. If the flow is new and there are old
-    /// flows, it becomes the last of the old flows. This prevents a flow that repeatedly becomes
-    /// active from starving the old flows. In all other cases, the flow becomes inactive.
+    /// flows, it becomes the last of the old flows. This rule prevents a flow that repeatedly
+    /// becomes active from starving the old flows. In all other cases, the flow becomes inactive.
     #[inline]
     pub fn pass(&mut self, turn: Turn) {
         let list = if turn.new {

@@ -116,8 +116,8 @@ fn marks_above_the_threshold() {
     assert_eq!(bench.get(9 * MS).expect("third").ecn, Ecn::NotEct);
 }
 
-/// At most eight packets take the fast path. These packets leave before all other packets. They are
-/// never marked, even if they have waited longer than the threshold.
+/// At most eight packets take the fast path. These packets leave before all other packets. Packets
+/// on the fast path are never marked, even if they have waited longer than the threshold.
 #[test]
 fn the_fast_path_is_for_eight_and_does_not_mark() {
     let mut bench = Bench::new(&[("ce_threshold", Value::Time(Time::from_ms(1)))]);

@@ -71,8 +71,8 @@ fn overflow_leaves_half_the_fattest_flows_bytes() {
     let mut bench = Bench::new(&[("limit", Value::Packets(20))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);
     bench.put(0, 1, 500, 10, Ecn::NotEct);
-    // The drops end when half of the 11,000 bytes have been dropped. This takes six packets of 1000
-    // bytes.
+    // The drops end once half of the 11,000 bytes have been dropped, which is after six packets of
+    // 1000 bytes.
     assert_eq!(bench.count(0, Cause::Overflow), 6);
     let mut bench = Bench::new(&[("limit", Value::Packets(20)), ("drop_batch", Value::Int(1))]);
     bench.put(0, 0, 1000, 11, Ecn::NotEct);

@@ -23,7 +23,7 @@ const ESTIMATE_BYTES: u64 = 16_384;
 #[derive(Clone, Copy, Debug)]
 pub struct Params {
     pub(super) target: u64,
-    /// The time between two updates. It is not yet rounded to the jiffies of the timer.
+    /// The time between two updates. This time is not yet rounded to the jiffies of the timer.
     pub(super) tupdate: Time,
     /// The gain for the difference between the delay and the target, in units of 1/16 Hz.
     pub(super) alpha: u64,
@@ -111,7 +111,7 @@ pub struct Vars {
     /// How many bytes have been dequeued during the current measurement of the departure rate.
     /// `None` if no measurement is in progress.
     pub(super) dq_count: Option<u64>,
-    /// The departure rate, in bytes per 256 ticks. It is 0 while the rate is unknown.
+    /// The departure rate, in bytes per 256 ticks. The value is 0 while the rate is unknown.
     pub(super) avg_dq_rate: u64,
 }
 
@@ -289,7 +289,8 @@ impl Vars {
         if delta > two_percent && self.prob >= p.one / 10 {
             delta = (p.one / 100 * 2) as i64;
         }
-        // This is not in RFC 8033: while the delay is very large, the probability rises fast.
+        // While the delay is very large, the probability rises fast. RFC 8033 does not contain this
+        // rule.
         if qdelay > ticks(Time::from_ms(250)) {
             delta = delta.wrapping_add(two_percent);
             if p.old {

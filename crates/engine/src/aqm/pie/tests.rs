@@ -283,8 +283,8 @@ fn bytemode_scales_by_size() {
 fn the_departure_rate_is_estimated_over_16_kib() {
     let p = old();
     let mut v = Vars::new(&p);
-    // 1000 bytes leave per millisecond. This is a rate of 1000 x 256 / 15625 = 16.384 bytes per 256
-    // ticks.
+    // 1000 bytes leave per millisecond. This departure rate equals 1000 x 256 / 15625 = 16.384
+    // bytes per 256 ticks.
     let packet = Packet::new(0, 1_000, Ecn::NotEct);
     for ms in 0..16 {
         v.dequeued(&p, &packet, 20_000, Time::from_ms(ms));
@@ -313,7 +313,8 @@ fn marks_up_to_10_percent_and_drops_above() {
 }
 
 /// Packets of 1000 bytes arrive at `factor` times 10 Mbit/s for 40 s. Returns the mean sojourn time
-/// in ms, and the share of packets that were dropped or marked. Both are values of the last 20 s.
+/// in ms, and the share of packets that were dropped or marked. Both values are measured over the
+/// last 20 s.
 fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {

@@ -411,8 +411,8 @@ fn the_default_entry_builds() {
     assert_eq!(RedCore::of(&options).unit(), Unit::Bytes);
 }
 
-/// The average decays according to the number of packets that the idle link could have sent. It
-/// does not decay if the rate is unknown, or with `idle = "hold"`.
+/// The average decays according to the number of packets that the idle link could have sent. The
+/// average does not decay if the rate is unknown, or with `idle = "hold"`.
 #[test]
 fn idle_time_is_counted_in_packets_of_the_link() {
     let idle = |word: &'static str, rate: u64| {

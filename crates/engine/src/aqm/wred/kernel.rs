@@ -1,9 +1,9 @@
 //! Weighted RED on Linux. tailback's own module `sch_wred` implements it, and reads its options as
 //! text.
 //!
-//! The module gets probabilities and weights as 32-bit fractions. The module gets sizes with their
-//! unit. The module measures idle times in packet transmission times. So it also gets the
-//! transmission time of one packet, in picoseconds.
+//! The module `sch_wred` gets probabilities and weights as 32-bit fractions. The module gets sizes
+//! with their unit. The module `sch_wred` measures idle times in packet transmission times. So the
+//! module also gets the transmission time of one packet, in picoseconds.
 
 use crate::registry::kernel::{Gauge, Reading};
 use crate::registry::kernel::{Qdisc, QueueStandIn, Words, Xstats};
@@ -35,7 +35,7 @@ pub const KERNEL: Qdisc = Qdisc {
                 at: 24,
                 reading: Reading::Parts(4_294_967_295.0),
             },
-            // The module reports this value only if averages are in bytes.
+            // The module `sch_wred` reports this value only if averages are in bytes.
             Gauge {
                 series: "ecn_avg_bytes",
                 at: 28,
@@ -58,7 +58,8 @@ pub const KERNEL: Qdisc = Qdisc {
 };
 
 const ONE: f64 = 4_294_967_296.0;
-/// The largest length that the module accepts. The module computes twice `max` in 32 bits.
+/// The largest length that the module `sch_wred` accepts. The module `sch_wred` computes twice
+/// `max` in 32 bits.
 const LONGEST: u64 = (1 << 31) - 1;
 
 fn spelled(value: &Value) -> Option<(u64, String)> {
@@ -122,7 +123,7 @@ fn curve(words: &mut Words<'_>, option: &'static str) {
 }
 
 /// Writes the transmission time of one packet at `bandwidth` or at the link's rate. The module
-/// measures idle times as multiples of this time.
+/// `sch_wred` measures idle times as multiples of this time.
 fn packet_time(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);
@@ -140,8 +141,8 @@ fn packet_time(words: &mut Words<'_>, option: &'static str) {
     words.pair("packet_ps", &ps.to_string());
 }
 
-/// Writes the link's rate. When the last packet leaves the queue, the module uses this rate to
-/// compute how long the packet keeps the link busy.
+/// Writes the link's rate. When the last packet leaves the queue, the module `sch_wred` uses this
+/// rate to compute how long the packet keeps the link busy.
 fn rate(words: &mut Words<'_>, option: &'static str) {
     if words.showing {
         return words.value(option);

@@ -1,5 +1,6 @@
 //! Detection of policers (Linux `bbr_lt_bw_sampling`). If the rate is steady although many packets
-//! are lost, BBR assumes that a policer limits the flow. It then uses this rate as the bandwidth.
+//! are lost, BBR assumes that a policer limits the flow. BBR then uses the steady rate as the
+//! bandwidth.
 
 use crate::cc::bbr_model::{Bandwidth, Gain};
 use crate::cc::view::View;

@@ -75,7 +75,7 @@ fn room_for_bursts_and_delayed_acks() {
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),
         346 + 24
     );
-    // A probe adds two segments. So it has an effect even if the BDP is small.
+    // A probe adds two segments. So a probe has an effect even if the BDP is small.
     cc.phase = probe_bw(0);
     assert_eq!(
         stack.with(|view, window| cc.inflight(view, window, Gain::ONE)),

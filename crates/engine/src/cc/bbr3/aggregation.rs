@@ -6,7 +6,7 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// The branch looks for the largest number of extra segments in a window with two halves. This
+/// Google's branch looks for the largest number of extra segments in a window with two halves. This
 /// constant is the number of rounds in each half. In STARTUP, each half is one round.
 const HALF: u32 = 5;
 

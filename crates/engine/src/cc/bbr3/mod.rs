@@ -86,7 +86,7 @@ pub(super) fn version_2(options: &Options) -> Box<dyn CongestionControl> {
     Box::new(Bbr3::new(Params::version_2(options)))
 }
 
-/// Returns an option for a gain whose default depends on whether BBR follows the draft or the
+/// Returns an option for a gain whose default depends on whether BBR follows the draft or Google's
 /// branch.
 pub(super) const fn derived(name: &'static str, doc: &'static str, (min, max): (f64, f64)) -> Opt {
     Opt {

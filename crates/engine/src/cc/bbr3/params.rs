@@ -7,13 +7,13 @@ use crate::units::Time;
 
 pub(super) const DRAFT_06: &str = "06";
 
-/// Sets the gains whose default depends on whether BBR follows the draft or the branch.
+/// Sets the gains whose default depends on whether BBR follows the draft or Google's branch.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let gains = if options.word("draft") == DRAFT_06 {
         [2.77, 0.5, 0.9]
     } else {
-        // In the branch, the gain of DRAIN is always 1000/2885. It does not depend on the gain of
-        // STARTUP.
+        // In Google's branch, the gain of DRAIN is always 1000/2885. The gain of DRAIN does not
+        // depend on the gain of STARTUP.
         [2.773, 0.3466, 0.91]
     };
     for (name, gain) in ["startup_gain", "drain_gain", "down_gain"]
@@ -48,7 +48,8 @@ pub(in crate::cc) fn finish_version_2(options: &mut Options) -> Result<(), Vec<O
 
 #[derive(Clone, Debug)]
 pub(super) struct Params {
-    /// Whether BBR follows version 06 of the draft. Otherwise it follows the branch.
+    /// Whether BBR follows version 06 of the draft. If this field is false, BBR follows Google's
+    /// branch.
     pub draft: bool,
     /// Whether this is BBR version 2 (`super::super::bbr2`).
     pub v2: bool,

@@ -4,8 +4,8 @@ use super::bounds::NO_BOUND;
 use crate::cc::bbr_model::{Bandwidth, ProbeRtt};
 use crate::units::Time;
 
-/// In each round, a probe adds twice as many segments as in the round before. This is the largest
-/// number of doublings.
+/// In each round, a probe adds twice as many segments as in the round before. This constant is the
+/// largest number of doublings.
 pub(super) const MAX_SLOPE: u32 = 30;
 /// The largest value of the round counter.
 const MAX_ROUNDS: u32 = 255;
@@ -31,7 +31,7 @@ impl Wait {
         self.rounds = (self.rounds + 1).min(MAX_ROUNDS);
     }
 
-    /// Returns whether BBR must probe again. This is the case if the waiting time has passed or if
+    /// Returns whether BBR must probe again. BBR must probe if the waiting time has passed or if
     /// `rounds` rounds have passed.
     pub(super) fn is_over(&self, now: Time, rounds: u32) -> bool {
         now > self.since + self.time || self.rounds >= rounds

@@ -64,15 +64,15 @@ pub(super) struct Bbr3 {
     pub bounds: Bounds,
     pub undo: Undo,
     pub signals: Signals,
-    /// Number of loss events in this round of STARTUP. In the branch, each ACK that reports losses
-    /// is an event. In the draft, each separate range of lost segments is an event.
+    /// Number of loss events in this round of STARTUP. In Google's branch, each ACK that reports
+    /// losses is an event. In the draft, each separate range of lost segments is an event.
     pub loss_events: u32,
     /// The last segment that was found lost in STARTUP. Only the draft uses this field.
     pub last_lost: u64,
     pub round_count: u32,
     pub drain_began: u32,
     pub marks: Marks,
-    /// ACK aggregation, estimated as in the branch. If BBR follows the draft, `extra` is used
+    /// ACK aggregation, estimated as in Google's branch. If BBR follows the draft, `extra` is used
     /// instead.
     pub aggregation: Aggregation,
     pub extra: ExtraAcked,
@@ -126,8 +126,8 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo).min(self.bounds.bw_hi)
     }
 
-    /// Returns how many segments a burst has. In the branch, bursts are longer if the RTT is below
-    /// 3 ms.
+    /// Returns how many segments a burst has. In Google's branch, bursts are longer if the RTT is
+    /// below 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
             let extra = match self.params.draft {

@@ -158,7 +158,7 @@ fn the_upper_bound_grows_twice_as_fast_each_round() {
         bounds.push(cc.bounds.inflight_hi);
     }
     // Each round has 400 ACKs. In round n, the bound grows by one after every window/2^n ACKs. So
-    // it grows by 1, 2, 4, ... in successive rounds.
+    // the bound grows by 1, 2, 4, ... in successive rounds.
     assert_eq!(bounds, [401, 403, 407, 415, 431]);
 }
 
@@ -273,7 +273,7 @@ fn the_draft_drains_for_three_rounds_at_most() {
 }
 
 /// Section 5.3.1.2: in the draft, only a sample at the start of a round can show growth of the
-/// bandwidth. In the branch, a sample in the middle of a round can show growth, too.
+/// bandwidth. In Google's branch, a sample in the middle of a round can show growth, too.
 #[test]
 fn the_draft_looks_for_a_plateau_at_round_starts() {
     for (params, counted) in [(draft(), 2), (params(), 0)] {

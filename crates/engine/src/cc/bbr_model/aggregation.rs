@@ -62,7 +62,7 @@ impl Aggregation {
         *best = (*best).max(extra);
     }
 
-    /// Returns by how many segments ACK aggregation increases the window. This is at most the
+    /// Returns by how many segments ACK aggregation increases the window. The result is at most the
     /// number of segments that the path delivers in 100 ms.
     pub(in crate::cc) fn window(&self, bw: Bandwidth) -> u32 {
         let most = bw.segments_in(EXTRA_ACKED_MAX_US);

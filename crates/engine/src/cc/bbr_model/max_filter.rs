@@ -2,8 +2,8 @@
 
 use super::units::Bandwidth;
 
-/// Kathleen Nichols' filter finds the maximum over a window. It stores the largest values of the
-/// whole window, of the last three quarters of the window, and of its last half.
+/// Kathleen Nichols' filter finds the maximum over a window. The filter stores the largest values
+/// of the whole window, of the last three quarters of the window, and of its last half.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cc) struct MaxFilter<T = Bandwidth>([(u32, T); 3]);
 

@@ -23,8 +23,8 @@ impl Pace {
         }
     }
 
-    /// Sets the rate that applies until a bandwidth has been measured. This is the initial window
-    /// per RTT, multiplied by the initial gain.
+    /// Sets the rate that applies until a bandwidth has been measured. This rate is the initial
+    /// window per RTT, multiplied by the initial gain.
     pub(in crate::cc) fn init(&mut self, view: View<'_>, window: &mut Window) {
         self.seen_rtt = view.srtt > Time::ZERO;
         let rtt = if self.seen_rtt {

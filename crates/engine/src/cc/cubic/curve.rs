@@ -26,8 +26,8 @@ const ROOTS: [u8; 56] = [
 pub(super) fn cubic_root(a: u64) -> u64 {
     let digits = u64::BITS - a.leading_zeros();
     if digits < 7 {
-        // For such small numbers, find the nearest integer. This is the first root with (root +
-        // 1/2)^3 > a. The code multiplies both sides of this inequality by 8.
+        // For such small numbers, find the nearest integer. The nearest integer is the first root
+        // with (root + 1/2)^3 > a. The code multiplies both sides of this inequality by 8.
         return (0..4)
             .find(|root| (2 * root + 1_u64).pow(3) > 8 * a)
             .unwrap_or(4);

@@ -154,8 +154,8 @@ fn friendly_growth_of_one_beyond_the_last_maximum() {
     assert_eq!(linux[..11], rfc[..11]);
     let gained = |curve: &[(f64, u32)]| curve[49].1 - curve[19].1;
     // In thirty rounds, Linux's window grows by 30 * 8/15 segments. With RFC 9438, the window grows
-    // by 29 segments. It would grow by 30, but a round acknowledges fewer segments than the window
-    // has at the end of the round.
+    // by 29 segments. The window would grow by 30 segments, but a round acknowledges fewer segments
+    // than the window has at the end of the round.
     assert_eq!((gained(&linux), gained(&rfc)), (16, 29));
 }
 

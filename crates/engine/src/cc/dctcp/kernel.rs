@@ -1,5 +1,4 @@
-//! Parameters of Linux's DCTCP module, and of tailback's own module for the other versions of
-//! DCTCP.
+//! Parameters of Linux's DCTCP module, and of tailback's own module for earlier versions of DCTCP.
 
 use super::shift_of;
 use crate::registry::Value;
@@ -46,7 +45,7 @@ pub(super) const KERNEL: Module = Module {
     ..Module::named("dctcp", Some("3.18"))
 };
 
-/// Parameters of tailback's module `tcp_dctcp_2014`, which implements the other versions of DCTCP.
+/// Parameters of tailback's module `tcp_dctcp_2014`, which implements earlier versions of DCTCP.
 const AS_IT_WAS: &[Parameter] = &[
     Parameter {
         option: "g",

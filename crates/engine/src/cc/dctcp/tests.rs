@@ -160,8 +160,8 @@ fn resolution_of_alpha() {
     let coarse = windows(&[], 10, &[(21, 1); 300]);
     assert_eq!(coarse.last(), Some(&63));
     let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
-    // alpha stops at (3120 << 4) + 15. There the decrease equals the increase of each window, which
-    // is 3120 = (1 << 16) / 21.
+    // alpha stops at (3120 << 4) + 15. At this alpha, the decrease equals the increase of each
+    // window, which is 3120 = (1 << 16) / 21.
     assert_eq!(fine.last(), Some(&49_935));
 }
 

@@ -90,8 +90,8 @@ impl Alpha {
         self.stamp = view.now;
     }
 
-    /// Returns the value that determines reductions after marks. This is alpha, or a larger value
-    /// if the queue seems to use classic ECN.
+    /// Returns the value that determines reductions after marks. The result is alpha, or a larger
+    /// value if the queue seems to use classic ECN.
     pub fn limited(&self) -> u64 {
         let alpha = self.upscaled >> self.shift_g;
         self.fallback

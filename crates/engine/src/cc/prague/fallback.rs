@@ -13,8 +13,8 @@
 //! digits. But they still use the logarithms of 750 us and 2 ms for 20 digits, so almost every
 //! queue seems classic (option `ecn_fallback = "unscaled"`).
 //!
-//! The module does not check whether the application limits the flow, because that part of the
-//! algorithm is commented out. tailback does not check this either.
+//! The L4S team's module does not check whether the application limits the flow, because that part
+//! of the algorithm is commented out. tailback does not check this either.
 
 use crate::cc::view::View;
 use crate::units::Time;

@@ -25,8 +25,8 @@ const SLOW_RTT: u32 = 7;
 /// The swing of the pacing rate is stored in units of 2^-7 of the rate.
 const SWING: u32 = 7;
 /// To get bytes, multiply a rate in bytes/s by an RTT in us/8 and shift the product right by this
-/// number of bits. The shift divides by 2^23, which the module uses instead of 8,000,000. So the
-/// results are 4.6 % too small.
+/// number of bits. The shift divides by 2^23, which the L4S team's module uses instead of
+/// 8,000,000. So the results are 4.6 % too small.
 const RTT_TO_BYTES: u32 = 23;
 /// Number of eighths of a microsecond in a second.
 const SECOND: u128 = 8_000_000;
@@ -168,8 +168,8 @@ impl Prague {
         self.payload + HEADERS
     }
 
-    /// Returns the rate multiplied by the slow RTT, as a window in 2^-20 segments. In the module,
-    /// `prague_pacing_rate_to_frac_cwnd` computes this window.
+    /// Returns the rate multiplied by the slow RTT, as a window in 2^-20 segments. In the L4S
+    /// team's module, `prague_pacing_rate_to_frac_cwnd` computes this window.
     fn window_of_rate(&self, view: View<'_>) -> u64 {
         let rtt = match self.slow_rtt >> SLOW_RTT {
             0 => srtt(view),
@@ -372,7 +372,7 @@ impl CongestionControl for Prague {
         }
         self.alpha.begin(view);
         self.fraction = u64::from(window.cwnd) << FRACTION;
-        // If no RTT is known, the module assumes 1 us.
+        // If no RTT is known, the L4S team's module assumes 1 us.
         self.slow_rtt = srtt(view).max(1 << 3) << SLOW_RTT;
         self.begin_round(view, window);
         if self.reno {

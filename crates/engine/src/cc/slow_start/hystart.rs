@@ -43,10 +43,10 @@ impl Train {
         };
     }
 
-    /// Returns by how much bursts may lengthen a train of ACKs, in us. This is the time in which
-    /// four bursts of the largest size are sent, but at most 1 ms. The bursts are assumed to leave
-    /// at Linux's pacing rate. This rate is twice the window per RTT in slow start, and 1.2 times
-    /// the window per RTT later.
+    /// Returns by how much bursts may lengthen a train of ACKs, in us. The result is the time in
+    /// which four bursts of the largest size are sent, but at most 1 ms. The bursts are assumed to
+    /// leave at Linux's pacing rate. This rate is twice the window per RTT in slow start, and 1.2
+    /// times the window per RTT later.
     fn burst_delay(view: View<'_>, window: &Window) -> u64 {
         let percent = if window.cwnd < window.ssthresh / 2 {
             200

@@ -1,5 +1,5 @@
 //! Algorithms that end slow start earlier than a loss or a mark would. The option `slow_start` of
-//! Reno and CUBIC selects one of them.
+//! Reno and CUBIC selects one of these algorithms.
 //!
 //! | value | ends slow start | growth of the window per round |
 //! |---|---|---|
@@ -206,8 +206,8 @@ impl SlowStart {
         matches!(self, SlowStart::CarefulResume(_) | SlowStart::RapidStart(_))
     }
 
-    /// Returns ssthresh after a reduction. This is the algorithm's value or else the congestion
-    /// control's own value, `otherwise`.
+    /// Returns ssthresh after a reduction. If the algorithm does not determine ssthresh, returns
+    /// the congestion control's own value, `otherwise`.
     #[inline]
     pub fn ssthresh(&mut self, view: View<'_>, window: &Window, otherwise: u32) -> u32 {
         match self {

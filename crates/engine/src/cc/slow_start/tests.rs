@@ -43,10 +43,10 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
     rtts.iter().map(|rtt| round(host, *rtt)).collect()
 }
 
-/// RttThresh is 1/8 of the smallest RTT in the last round. Here 1/8 of 40 ms is 5 ms. In
-/// conservative slow start (CSS), an ACK increases the window by a quarter of a segment. HyStart++
-/// decides at the eighth sample of a round. So each of the seven ACKs before it increases the
-/// window by a full segment.
+/// RttThresh is 1/8 of the smallest RTT in the last round. In this test, RttThresh is 1/8 of 40 ms,
+/// which is 5 ms. In conservative slow start (CSS), an ACK increases the window by a quarter of a
+/// segment. HyStart++ decides at the eighth sample of a round. So each of the seven ACKs before it
+/// increases the window by a full segment.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
     let mut below = host("hystart++", 40);

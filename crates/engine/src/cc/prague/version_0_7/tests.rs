@@ -64,7 +64,7 @@ fn alpha_is_a_moving_average_with_24_digits() {
         host.marked_round(marked);
         expected += g * (f64::from(marked) / sent - expected);
         let found = alpha(&host);
-        // A round of the module ends a few segments before a round of the test.
+        // A round of the L4S team's module ends a few segments before a round of the test.
         let error = (found - expected).abs();
         assert!(
             error < 0.01 * expected + 1e-7,
@@ -152,7 +152,7 @@ fn growth_follows_the_square_of_the_rtt() {
 }
 
 /// Each virtual RTT adds 1500 bytes / virtual RTT to the rate, however short the actual RTT is. The
-/// module uses 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
+/// L4S team's module uses 2^23 instead of 8,000,000, so the rate grows faster by 4.9 %.
 #[test]
 fn the_rate_grows_alike_at_every_rtt() {
     for (rtt_ms, virtual_ms) in [(2, 25.0), (10, 25.0), (25, 25.0), (50, 50.0)] {
