@@ -167,7 +167,7 @@ def test_every_flow_has_its_own_rtt(tmp_path: Path) -> None:
     text = BASE + '[[flows]]\ncc = "cubic"\n[[flows]]\ncc = "cubic"\nrtt = "80ms"\n'
     kernel, _ = one(tmp_path, text, bottleneck__queue={"aqm": "fifo", "limit": "5p"})
     near, far = kernel["flows"]
-    # A packet waits for at most five queued packets, each of which takes 1.2 ms.
+    # A packet waits for at most five queued packets. The transmission of each packet lasts 1.2 ms.
     for flow, rtt in ((near, 20), (far, 80)):
         assert rtt <= flow["rtt_ms"]["p50"] <= rtt + 8
 
@@ -372,8 +372,8 @@ def test_packets_of_a_bulk_transfer_are_full_with_offloads(tmp_path: Path) -> No
 def test_adaptive_red_adapts_as_in_the_simulator(
     tmp_path: Path, count: int, probability: tuple[float, float]
 ) -> None:
-    # tc computes min, max and the weight. The probability has left its initial value of 0.02, so
-    # RED adapts.
+    # tc computes min, max and the weight. RED has changed the probability from its initial value of
+    # 0.02, so the adaptive mode works.
     queue = {
         "aqm": "red",
         "limit": "150000b",
@@ -410,8 +410,8 @@ def test_slots_let_as_much_pass_as_in_the_simulator(tmp_path: Path, packets: int
         summary["traffic"][0]["throughput_mbit"] for summary in both(tmp_path, text, **chosen)
     ]
     if packets == 2:
-        # The run has 6,900 gaps. The gaps have a mean of 2.9 ms and a standard deviation of 1.2 ms.
-        # The standard error of the mean is therefore 0.5 %.
+        # The run contains 6,900 gaps between slots. The gaps have a mean of 2.9 ms and a standard
+        # deviation of 1.2 ms. The standard error of the mean is therefore 0.5 %.
         expected = packets * 1514 * 8 / 2.9e-3 / 1e6
         assert received == [pytest.approx(expected, rel=0.02)] * 2
     else:
@@ -568,8 +568,8 @@ def test_what_is_stopped_sends_no_more(tmp_path: Path) -> None:
 
 
 def test_many_flows_are_served_as_few_are(tmp_path: Path) -> None:
-    """In the guest, each endless flow has a thread. With sixteen or more flows, the guest's agent
-    reads all flows in one thread."""
+    """In the guest, a separate thread reads each endless flow. With sixteen or more flows, the
+    guest's agent reads all flows in one thread."""
     text = BASE + (
         '[[flows]]\nname = "long"\ncc = "cubic"\ncount = 14\n'
         '[[flows]]\nname = "stopped"\ncc = "cubic"\nstop = "2s"\n'

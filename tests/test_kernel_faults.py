@@ -164,7 +164,7 @@ LONG = SCENARIO.replace('duration = "2s"', 'duration = "100000s"')
 
 
 def start(tmp_path: Path, *args: str) -> subprocess.Popen[str]:
-    """Start the command with long runs. Return after their guests have started."""
+    """Start the command with long runs. Return after the guests of these runs have started."""
     file = tmp_path / "long.toml"
     file.write_text(LONG, encoding="utf-8")
     ours = subprocess.Popen(
@@ -303,7 +303,7 @@ def test_a_guest_reaches_its_own_files_only(own_kit: Kit, tmp_path: Path) -> Non
     assert (workplace / "results/mine").exists()
     assert sorted(path.name for path in kit.root.iterdir()) == before
     [devices] = [line for line in lines if line.startswith("devices: ")]
-    # The kernel itself creates these devices, which give no access to this machine.
+    # The guest's kernel itself creates these devices. They do not allow access to this machine.
     assert set(devices.split()[1:]) <= {"lo", "dummy0", "ifb0", "ifb1"}
 
 

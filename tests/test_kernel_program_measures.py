@@ -107,8 +107,8 @@ def test_tcp_delivers_what_was_copied(run: tailback.Run) -> None:
 def test_a_dated_log_is_on_the_clock_of_the_run(run: tailback.Run) -> None:
     [(_, trace, moved)] = figures._logs(run, "dated")
     assert trace.epoch_ms is not None
-    # The scenario's `date` is the guest's date 60 s after its kernel started. Time 0 of the run
-    # comes later, once the previous entry's server is ready.
+    # The scenario's `date` is the guest's date 60 s after its kernel started. Time 0 of the run is
+    # later: the run starts once the previous entry's server is ready.
     start = run.manifest["environment"]["guest"]["clock_at_start_ns"]
     [plan] = [one for one in run.manifest["canonical"]["programs"] if one["name"] == "dated"]
     assert 0.1 < start / 1e9 - plan["date"] < 1.0

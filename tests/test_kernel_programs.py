@@ -132,7 +132,7 @@ def test_what_programs_find_and_leave(tmp_path: Path) -> None:
     left = one.path / "programs"
     said = (left / "files/receiver/stdout.txt").read_text().splitlines()
     assert said[0] == "hello fd00:4::1 3 beta 2026-12-01"
-    # The hosts file has the guest's own name and the names of every entry, for both address
+    # The hosts file contains the guest's own name and the names of every entry, for both address
     # families.
     assert said[1] == str(2 + 2 * 4)
     assert said[2] == "a note"
@@ -289,7 +289,7 @@ def test_the_processors_counter_is_the_clock(kernel_kit: Kit, tmp_path: Path) ->
     looks = [[int(word) for word in line.split()] for line in text.splitlines()]
     assert len(looks) == 3
     for first, clock, last, processor in looks:
-        # The uptime exceeds a minute. Each of the three readings takes up to 256 ns.
+        # The uptime exceeds a minute. Each of the three readings of the clock takes up to 256 ns.
         assert 60e9 < first / 4 < clock < last / 4 < first / 4 + 3 * 256
         assert processor == 0
     assert looks[1][0] - looks[0][0] == pytest.approx(4e9, rel=1e-3)

@@ -292,7 +292,7 @@ def test_a_module_in_a_guest_reaches_nothing(
     assert finished.walls.missing == {}
     refused("\n".join(lines), processes=counts_processes())
     machine.is_untouched()
-    # The process that tried to outlive the run has also ended.
+    # A program has started a process that tries to outlive the run. This process has ended, too.
     wait_for(lambda: guests(tmp_path) == [])
 
 

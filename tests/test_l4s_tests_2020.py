@@ -35,7 +35,7 @@ FOLDER = Path(layout.__file__).parent
 
 @dataclass(frozen=True)
 class Fake:
-    """A run with two flows that have these rates."""
+    """A made-up run with two flows that have these rates."""
 
     first: float | None
     second: float | None
@@ -208,8 +208,8 @@ def test_errors_are_counted_over_the_rate() -> None:
     )
     assert judge.cells == cells
     assert judge.blind == 0, "the description of the set-up follows from S1 in part"
-    # Half of the flows have the published rates. The rates of the other half differ by 4 % of the
-    # link's rate.
+    # Half of the flows have the published rates. The rates of all other flows differ from the
+    # published rates by 4 % of the link's rate.
     assert judge.median == pytest.approx(0.02, abs=1e-9)
     assert judge.p90 == pytest.approx(0.04, abs=1e-9)
     assert judge.holds

@@ -43,7 +43,7 @@ BUDGET = 800_000
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 LONG = frozenset({"datacentre", "satellite", "sweep"})
-"""Examples that take more than a second."""
+"""Examples whose runs take more than a second."""
 
 
 @pytest.fixture(scope="session")
@@ -271,7 +271,7 @@ def write_measurements(folder: Path, results: Results) -> None:
 
 @pytest.fixture(scope="session")
 def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the contents that the browser shows after each step."""
+    """Return what the browser's page shows after each step."""
     del built
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
@@ -286,7 +286,7 @@ def seen(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
 
 
 def first_id(text: str) -> str:
-    """Return the run id that a native run of a scenario gets."""
+    """Return the run id of a native run of a scenario."""
     return _native.load(text.encode(), "a.toml").points[0].run_id
 
 
@@ -343,7 +343,7 @@ def test_a_slider_runs_the_scenario_again_beside_the_run_before(seen: dict[str, 
 
 
 def test_a_menu_changes_the_algorithm_and_adds_options(seen: dict[str, Any]) -> None:
-    # CoDel has no limit in bytes, so the page drops that option.
+    # CoDel does not accept a limit in bytes, so the page removes this option.
     assert seen["queue"] == '{ aqm = "codel" }'
     assert seen["option"] == '{ aqm = "codel", target = "5ms" }'
     assert seen["kept"] == '{ aqm = "fq_codel", target = "5ms" }'

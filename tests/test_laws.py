@@ -7,8 +7,8 @@ import pytest
 import laws
 from laws import CASES, Case
 
-#: Cases with at most a few hundred thousand packets. crates/engine/tests/laws.rs has the other
-#: cases.
+#: Cases with at most a few hundred thousand packets. crates/engine/tests/laws.rs tests cases with
+#: more packets.
 SHORT = [case for case in CASES if case.every < 100_000]
 
 

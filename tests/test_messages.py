@@ -251,7 +251,8 @@ def test_an_ascii_terminal_takes_everything(tailback: Tailback, scenario: Path) 
 
 
 def test_what_a_scenario_may_not_have_is_not_proposed() -> None:
-    """A scenario with `links` cannot have `bottleneck`, although other scenarios can."""
+    """A scenario with the key `links` must not contain the key `bottleneck`, which is valid in
+    scenarios without `links`."""
     scenario = but(links={"there": {"rate": "10Mbit"}})
     del scenario["bottleneck"]
     scenario["flows"] = [{"cc": "cubic", "route": ["there"]}]

@@ -191,7 +191,8 @@ def class_ratio(word: str) -> Callable[[Json, Json], float | None]:
 
 COMPUTED: dict[str, Callable[[Json, Json], float | None]] = {
     "throughput_total_mbit": lambda s, _: sum(f["throughput_mbit"] or 0 for f in s["flows"]),
-    # A ratio needs exactly two groups of flows, and this scenario has three.
+    # A metric that is a ratio needs exactly two groups of flows, but this scenario has three
+    # groups.
     "throughput_ratio": lambda *_: None,
     "class_rate_ratio": class_ratio("rate_mbit"),
     "class_window_ratio": class_ratio("window_bytes"),

@@ -18,7 +18,8 @@ OWN = ROOT / "crates" / "packetdrill" / "tests" / "own"
 
 @pytest.fixture(scope="module")
 def command() -> str:
-    """Return the path of the interpreter. Build it if `cargo test` has not done so."""
+    """Return the path of the interpreter. Build the interpreter if `cargo test` has not built
+    it."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     built = target / "debug" / "tailback-packetdrill"
     subprocess.run(

@@ -310,14 +310,15 @@ def test_names_of_columns_do_not_overlap(tmp_path: Path, width: int, slanted: bo
     assert {"rotate(315)" in attributes for attributes in columns.values()} == {slanted}
     [size] = re.findall(r'<svg[^>]*?class="marks"[^>]*?width="(\d+)', text)
     # If a figure were wider than the page, the browser would shrink the figure and its text.
-    # Chromium's window has at least 500 pixels.
+    # Chromium's window is at least 500 pixels wide.
     assert int(size) <= max(width, 500)
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="Chromium is not installed")
 def test_a_browser_draws_the_figures_and_runs_nothing_else(nasty: Path, tmp_path: Path) -> None:
     done = drawn(nasty / "index.html", tmp_path)
-    # The console would show errors of scripts and violations of the policy.
+    # The browser's console would show errors of scripts, and violations of the content security
+    # policy.
     assert "CONSOLE" not in done.stderr
     page = Page(done.stdout)
     assert done.stdout.count('class="marks"') == len(NASTY) // TOGETHER

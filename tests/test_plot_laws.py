@@ -50,7 +50,7 @@ def test_cubics_window(rtt_s: float, loss: float, window: float) -> None:
 def test_a_curve_has_the_units_of_the_axis(results: tailback.Results) -> None:
     chart = results.plot("loss", "throughput_mbit", color="flow", laws=["rfc9438", "reno"])
     found = curves(chart)
-    # Each law has a curve for each RTT.
+    # For each law, the figure contains a curve for each RTT.
     assert len(found) == 4
     for rows in found.values():
         assert [rows[0]["x"], rows[-1]["x"]] == pytest.approx([0.001, 0.01])

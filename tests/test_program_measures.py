@@ -36,7 +36,8 @@ def test_a_program_is_found_where_flows_are(results: Results) -> None:
     flow = summary["flows"][0]["throughput_mbit"]
     total = metrics.find("throughput_total_mbit").value(summary)
     assert total == pytest.approx(flow + 4.0 + 0.01)
-    # Jain's index is computed over flows. A program that only probes does not count as a flow.
+    # Jain's index is computed over flows. A program that only sends probes does not count as a
+    # flow.
     assert summary["jain"] == 1.0
     assert metrics.find("throughput_ratio").value(summary) is None, "three groups"
     two = {**summary, "programs": summary["programs"][:1]}
@@ -73,8 +74,8 @@ def test_assertions_name_programs(results: Results) -> None:
     assert failed("rtt_ms.p99", "quic", max=30.0) == [
         "rtt_ms.p99 of program quic is 31, expected at most 30 (seed 1)"
     ]
-    # Without a name, a metric applies to all flows. A number in programs' files applies to every
-    # program that has it.
+    # Without a name, a metric applies to all flows. A number from output files applies to every
+    # program whose files contain this number.
     assert failed("throughput_mbit", min=2.0) == []
     assert failed("results.goodput_mbit", min=3.0) == []
     assert failed("results.loss", max=1.0) == [

@@ -195,8 +195,8 @@ def exported(tmp_path: Path, tailback: Tailback) -> Exported:
 
 
 def records(file: Path) -> list[dict[str, Any]]:
-    """Return the records of a JSON text sequence. Each record has an RS, the JSON and a line
-    feed."""
+    """Return the records of a JSON text sequence. Each record consists of an RS character, the JSON
+    and a line feed."""
     texts = file.read_bytes().split(b"\x1e")
     assert texts[0] == b""
     assert all(text.endswith(b"\n") for text in texts[1:])
@@ -240,7 +240,7 @@ def test_the_reader_finds_the_windows_of_the_run(run: package.Run, exported: Exp
         rows = series.filter((series["flow"] == name) & (series["quantity"] == "cwnd")).sort(
             "time_ns"
         )
-        # The export has only the rows in which the window changes.
+        # The export contains only the rows in which the window changes.
         expected, last = [], None
         for at, value in zip(rows["time_ns"], rows["value"], strict=True):
             if value != last:

@@ -134,7 +134,7 @@ def test_over_time_an_interval_has_the_mean_of_its_time(runs: dict[str, tb.Resul
 
 
 def test_means_of_a_step() -> None:
-    """The series has the value 1 until 1 s, 5 until 4 s, then 2."""
+    """The series has the value 1 until 1 s, the value 5 until 4 s, and then the value 2."""
     times, values = np.array([0.0, 1.0, 4.0]), np.array([1.0, 5.0, 2.0])
     found = series.means_between(times, values, np.array([0.0, 2.0, 4.0, 6.0, 8.0, 10.0]), 7.0)
     assert found[:4].tolist() == [3.0, 5.0, 2.0, 2.0]

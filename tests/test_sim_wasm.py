@@ -1,5 +1,5 @@
-"""Checks that `tailback-sim` gives the same bytes in WebAssembly as on this machine, alone and with
-real transport stacks.
+"""Checks that `tailback-sim` gives the same results, byte by byte, in WebAssembly as on this
+machine, both alone and with real transport stacks.
 
 `make lab` builds the example for WebAssembly, and `cargo test` builds it for this machine. `make
 test-wasm` builds the stacks for WebAssembly and for this machine.

@@ -196,7 +196,7 @@ def test_smoltcp_sends_full_packets(stacks: list[Path], tmp_path: Path) -> None:
     [smoltcp] = run.summary["programs"]
     assert smoltcp["marks"] == 0, "smoltcp does not use ECN"
     # Check the mean size of a packet in IP bytes, which is near 950 without Nagle's algorithm. With
-    # Nagle's algorithm, packets with data have 1500 bytes, and one packet of 15 has no data.
+    # Nagle's algorithm, packets with data have 1500 bytes, and one packet in 15 contains no data.
     arrived = smoltcp["packets"] - smoltcp["drops"]
     assert 1390 < smoltcp["delivered_bytes"] / arrived <= 1500
 
@@ -212,7 +212,8 @@ def test_str0m_fills_its_link(stacks: list[Path], tmp_path: Path) -> None:
     assert 880 < results["frames_sent"] <= 900
     assert 0.9 * results["frames_sent"] < results["frames_complete"] <= results["frames_sent"]
     assert 50 < results["frame_delay_ms_mean"] < results["frame_delay_ms_p95"]
-    # The file has every estimate with its time. The last estimate is also in the results.
+    # The file contains every estimate of the bandwidth with its time. The last estimate is also in
+    # the results.
     [file] = kept.files(run.stored, "str0m")
     assert file.path == "programs/str0m/sender/out/estimates.csv"
     head, *rows = run.stored.read(file.path).decode().splitlines()

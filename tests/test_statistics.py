@@ -160,7 +160,7 @@ def test_bounds_of_pairs_in_the_quantitys_unit_are_students() -> None:
 def test_bounds_of_a_negative_baseline_enclose_what_was_measured(paired: bool) -> None:
     base, other = (-10.0, -12.0, -11.0), (-8.0, -8.5, -9.0)
     low, high = Samples(base, other, paired).bounds(0.05, relative=True)
-    # The relative rise of a negative value is the share by which it gets closer to 0.
+    # The relative rise of a negative value is the share by which the value gets closer to 0.
     rise = fmean(other) / fmean(base) - 1
     assert low is not None
     assert high is not None

@@ -87,8 +87,9 @@ for group in metadata.entry_points().groups:
     pythons[group] = sorted({(one.name, one.value) for one in metadata.entry_points(group=group)})
 print(json.dumps([ours, pythons]))
 """
-"""Prints the entry points that tailback finds and those that Python finds, by group. Python has to
-be new, because importlib_metadata replaces Python's finder as soon as a test imports it."""
+"""Prints the entry points that tailback finds and those that Python finds, by group. A new Python
+process is necessary, because importlib_metadata replaces Python's finder as soon as a test imports
+it."""
 
 
 def test_entry_points_are_those_that_python_finds(tmp_path: Path) -> None:

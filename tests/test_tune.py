@@ -395,8 +395,8 @@ def test_what_is_open_is_not_called_no_worse() -> None:
     delay = goals.Goal(goals.quantity("delay_ms.p99", there), "minimise")
     used = goals.Goal(goals.quantity("utilisation", there), "maximise")
     assert FEWEST == 6
-    # All seeds give the same difference. With fewer than six seeds, such a difference cannot be
-    # significant.
+    # The difference is the same for all seeds. With fewer than six seeds, such a difference cannot
+    # be significant.
     for seeds, answer in ((1, "open"), (2, "open"), (5, "open"), (6, "worse")):
         point = _point([10.0] * seeds, [29.2] * seeds)
         assert point.answer(delay) == answer

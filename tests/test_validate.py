@@ -156,7 +156,7 @@ def test_what_is_sent_again_is_a_goal_of_its_own() -> None:
     found = alone([sim], [summary(9.0, drops=56_101)])
     assert SIGNALS.misses(found) == []
     assert [m.error for m in RETRANSMITS.misses(found)] == [pytest.approx(1.333, abs=1e-3)]
-    # A difference of a few packets does not count as a miss.
+    # A difference of a few packets does not count as an error beyond the limit.
     few = alone([summary(9.0, drops=6)], [summary(9.0, drops=2)])
     assert RETRANSMITS.misses(few) == []
     assert "or 5 packets" in RETRANSMITS.text
@@ -302,8 +302,9 @@ def test_every_scenario_is_complete() -> None:
             if queue.base == "fast":
                 assert len(loaded.points) == 15
                 continue
-            # The scenarios combine 2 rates, 3 round-trip times and 5 seeds. The group of queues
-            # with requests has only 2 round-trip times. Some queues have one round-trip time.
+            # The scenarios combine 2 rates, 3 round-trip times and 5 seeds. Queues with requests
+            # are validated with only 2 round-trip times. Some queues are validated with only one
+            # round-trip time.
             one = ("fq_", "cake", "dualpi2-options", "dualpi2-udp")
             times = 2 if queue.family == "web" else 1 if queue.name.startswith(one) else 3
             assert len(loaded.points) == 10 * times

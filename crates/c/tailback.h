@@ -81,8 +81,8 @@ bool tailback_push_back(struct tailback_bottleneck *bottleneck,
                         uint64_t handle);
 
 // Writes to `delivery` the next datagram that arrived or was dropped up to `now`. Calls return
-// datagrams in the order of these times. Returns false if there is no such datagram, or if `now`
-// is earlier than in the last call.
+// datagrams in the order in which they arrived or were dropped. Returns false if there is no such
+// datagram, or if `now` is earlier than in the last call.
 //
 // # Safety
 // `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.

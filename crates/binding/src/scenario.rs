@@ -47,8 +47,8 @@ pub struct Assert {
 
 /// Reads and validates a scenario for an engine ("sim" or "kernel") and expands its sweep.
 ///
-/// Relative paths in the scenario, such as those of traces, refer to `folder`. If a run would need
-/// more than `memory` bytes, that is an error. Run ids depend on `engine_version` (default: the
+/// Relative paths in the scenario, such as those of traces, refer to `folder`. A run that would
+/// need more than `memory` bytes is an error. Run ids depend on `engine_version` (default: the
 /// simulator's version). `kit` lists the features of the guest's kernel, as JSON. Raises
 /// `ScenarioError`, which lists all errors.
 #[pyfunction]

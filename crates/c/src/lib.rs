@@ -138,8 +138,8 @@ pub unsafe extern "C" fn tailback_push_back(
 }
 
 /// Writes to `delivery` the next datagram that arrived or was dropped up to `now`. Calls return
-/// datagrams in the order of these times. Returns false if there is no such datagram, or if `now`
-/// is earlier than in the last call.
+/// datagrams in the order in which they arrived or were dropped. Returns false if there is no such
+/// datagram, or if `now` is earlier than in the last call.
 ///
 /// # Safety
 /// `bottleneck` comes from tailback_bottleneck_new, and `delivery` points to writable memory.

@@ -40,8 +40,8 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 /// Returns the default options of a congestion control, and variants in which one option has
-/// another value. A word option takes each of its words, a Boolean both values, and a number both
-/// ends of its range. Omits invalid variants.
+/// another value. The variants cover each word of a word option, both values of a Boolean, and both
+/// ends of a number's range. Omits invalid variants.
 fn variants(entry: &'static Entry<Build>) -> Vec<Options> {
     let mut variants = vec![complete_defaults(entry)];
     for opt in entry.options {

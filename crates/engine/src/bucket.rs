@@ -171,8 +171,8 @@ mod tests {
         let mut bucket = Bucket::new(Bytes(1_600));
         let start = Time::from_secs(1);
         assert_eq!(bucket.take(&RATE, start, 1_514), start);
-        // 68.8 us worth of tokens are left. After another 100 us the bucket holds 168.8 us worth of
-        // tokens. The packet needs 1211.2 us, so 1042.4 us are missing.
+        // Tokens for 68.8 us are left. After another 100 us the bucket contains tokens for 168.8
+        // us. The packet needs tokens for 1211.2 us, so tokens for 1042.4 us are missing.
         let later = start + Time(100_000);
         let next = bucket.take(&RATE, later, 1_514);
         assert_eq!(next, later + Time(1_211_200 - 168_800));

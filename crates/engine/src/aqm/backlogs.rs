@@ -4,9 +4,9 @@
 //! queue for every arriving packet or for every batch of drops. Linux searches all queues
 //! (fq_codel, fq_pie) or keeps a heap of them (Cake). In tailback, the queues are divided into
 //! blocks, and each block stores the largest backlog of its queues. When a packet leaves the
-//! longest queue of a block, the block is only flagged. To find the longest queue, tailback
-//! searches only the flagged blocks again. tailback finds the same queue as Linux. The only
-//! exception is that Cake's heap may choose another of several equally long queues.
+//! longest queue of a block, tailback only flags the block. To find the longest queue, tailback
+//! searches only the flagged blocks again. tailback finds the same queue as Linux. If several
+//! queues are equally long, Cake's heap in Linux may choose another of these queues.
 
 const BLOCK: usize = 64;
 
@@ -16,8 +16,8 @@ pub struct Backlogs {
     /// The largest backlog in each block, in bytes. The value is valid for blocks that are not
     /// flagged.
     most: Box<[u64]>,
-    /// For each block, whether it is flagged: its longest queue may have become shorter since the
-    /// block was last searched.
+    /// Whether each block is flagged. The longest queue of a flagged block may have become shorter
+    /// since the block was last searched.
     shrunk: Box<[bool]>,
 }
 

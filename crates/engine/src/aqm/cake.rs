@@ -300,9 +300,9 @@ struct Tin {
     flows: Flows,
     params: Params,
     per_byte: PerByte,
-    /// The tin's virtual clock, in ns. While it is ahead of the current time, the tin is above its
-    /// share of the rate. Each packet that is sent advances this clock by the packet's transmission
-    /// time at the tin's share.
+    /// The tin's virtual clock, in ns. While this clock is ahead of the current time, the tin is
+    /// above its share of the rate. Each packet that is sent advances this clock by the packet's
+    /// transmission time at the tin's share.
     next: i64,
     backlog: u64,
 }
@@ -623,8 +623,8 @@ impl Cake {
         Taken::Packet
     }
 
-    /// Chooses the queue that may send next. If no queue may send now, returns what dequeue
-    /// returns. `decaying` has the same meaning as in [`flows::Flows::next`].
+    /// Chooses the queue that may send next. If no queue may send now, returns the value that
+    /// `dequeue` must return. `decaying` has the same meaning as in [`flows::Flows::next`].
     #[inline(always)] // inline, because dequeue calls it for every packet
     fn turn(&mut self, clock: i64, decaying: bool) -> Result<Turn, Dequeue> {
         if self.backlog.packets == 0 {
@@ -661,8 +661,8 @@ impl Cake {
         Dequeue::Until(Time(opens as u64))
     }
 
-    /// Continues a dequeue whose first turn has sent no packet. A separate function prevents the
-    /// compiler from computing values for this loop before every dequeue.
+    /// Continues a dequeue in which the first served queue has sent no packet. A separate function
+    /// prevents the compiler from computing values for this loop before every dequeue.
     #[inline(never)]
     fn dequeue_later(
         &mut self,

@@ -5,9 +5,9 @@
 //! multiplies cwnd by `beta_ecn`. As in Linux, the sender computes ssthresh from cwnd, and PRR
 //! spreads the reduction over a round trip. In all other respects, the response follows RFC 8511
 //! section 3. The sender responds once per RTT, because CWR lasts until all data that was sent
-//! before CWR has been acknowledged. If a loss is found during CWR, the sender repairs it without a
-//! further reduction. For any other loss, the sender multiplies cwnd by `beta`. ssthresh is at
-//! least two segments.
+//! before CWR has been acknowledged. If a loss is found during CWR, the sender repairs the loss
+//! without a further reduction. For any other loss, the sender multiplies cwnd by `beta`. ssthresh
+//! is at least two segments.
 //!
 //! With `abe = "rfc8511"`, the sender responds to ECN-Echo by multiplying FlightSize instead of
 //! cwnd by the factor. FlightSize is the data that remains unacknowledged after the ACK that

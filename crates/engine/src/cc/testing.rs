@@ -223,8 +223,8 @@ impl Host {
         }
     }
 
-    /// Lets the retransmission timer expire. All segments then count as lost, and the first one is
-    /// sent again.
+    /// Lets the retransmission timer expire. All segments then count as lost, and the first segment
+    /// is sent again.
     pub fn timeout(&mut self) {
         if self.conn.ca_state <= CaState::Disorder || self.high_seq <= self.flight.una {
             self.prior_cwnd = self.window.cwnd;

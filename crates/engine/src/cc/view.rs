@@ -173,9 +173,9 @@ pub struct RateSample {
     /// and acknowledged within some time; the value is the longer of the two times. The value is 0
     /// if the ACK does not allow a measurement.
     pub interval_us: u64,
-    /// Number of segments that were delivered in this time.
+    /// Number of segments that were delivered while the rate was measured.
     pub delivered: u32,
-    /// How many of these segments were delivered by ACKs with ECN-Echo.
+    /// How many segments of this sample were delivered by ACKs with ECN-Echo.
     pub delivered_ce: u32,
     /// The value of [`Conn::delivered`] at the time when the newest acknowledged segment was sent.
     pub prior_delivered: u64,

@@ -33,7 +33,7 @@ pub struct HostKind {
     pub name: &'static str,
     /// One sentence that describes the hosts.
     pub doc: &'static str,
-    /// The source of the numbers, and what follows from it.
+    /// The source of the waits and pauses, and the conclusions from this source.
     pub source: &'static str,
     /// The shortest and the longest time from the first packet that waits until all waiting packets
     /// leave. The waits are uniformly distributed between these two times. `None` if packets do not

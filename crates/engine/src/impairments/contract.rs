@@ -135,7 +135,8 @@ pub struct Netem {
 }
 
 impl Netem {
-    /// Creates a netem that draws random numbers. Its arguments stay the same for the whole run.
+    /// Creates a netem that draws random numbers. The arguments of this netem stay the same for the
+    /// whole run.
     pub fn constant(words: String) -> Netem {
         Netem {
             words: vec![(Time::ZERO, words)],
@@ -144,7 +145,8 @@ impl Netem {
         }
     }
 
-    /// Creates one of tailback's queue disciplines. Its arguments stay the same for the whole run.
+    /// Creates one of tailback's queue disciplines. The arguments of this discipline stay the same
+    /// for the whole run.
     pub fn own(discipline: Discipline, words: String) -> Netem {
         Netem {
             discipline,

@@ -1,14 +1,14 @@
 //! The ACK filter. The filter drops queued ACKs of a flow if a newer ACK of that flow makes them
 //! redundant.
 //!
-//! The filter may drop a pure ACK if the newly appended ACK repeats its information. This
-//! information is the cumulative acknowledgement, the timestamp and the SACK blocks. There are
-//! exceptions: the filter keeps ACKs with ESCE (the former NS bit), a D-SACK or an option that the
-//! filter does not know (AccECN). If ECE or CWR differs between two queued ACKs, the filter keeps
-//! an ACK from before the change. This ACK shows the change to the sender. With `on`, the filter
-//! drops an ACK only if at least two ACKs are redundant. The filter then drops the oldest of these
-//! ACKs. So one redundant ACK always remains. With `aggressive`, the filter also drops the only
-//! redundant ACK if it is directly before the new ACK and has the same flags.
+//! The filter may drop a pure ACK if the newly appended ACK repeats the information of the pure
+//! ACK. This information is the cumulative acknowledgement, the timestamp and the SACK blocks.
+//! The filter always keeps ACKs with ESCE (the former NS bit), with a D-SACK, or with an option
+//! that the filter does not know (AccECN). If ECE or CWR differs between two queued ACKs, the
+//! filter keeps an ACK from before the change. This ACK shows the change to the sender. With `on`,
+//! the filter drops an ACK only if at least two ACKs are redundant. The filter then drops the
+//! oldest of these ACKs. So one redundant ACK always remains. With `aggressive`, the filter also
+//! drops the only redundant ACK if it is directly before the new ACK and has the same flags.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ pub enum AckFilter {
     Aggressive,
 }
 
-/// Flags whose changes the sender must see.
+/// The TCP flags whose changes the filter must not hide from the sender.
 const ECN: u16 = flags::ECE | flags::CWR;
 
 /// Returns the SACK blocks of an ACK as absolute segment numbers.
@@ -35,7 +35,8 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
         .into_iter()
         .take_while(|s| s.len > 0)
         .map(move |s| {
-            // A D-SACK may be below the cumulative acknowledgement. Its offset is then negative.
+            // A D-SACK may be below the cumulative acknowledgement. The offset of such a D-SACK is
+            // negative.
             let start = seq.wrapping_add_signed(i64::from(s.offset as i32));
             (start, start + u64::from(s.len))
         })

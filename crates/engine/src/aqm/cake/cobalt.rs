@@ -17,7 +17,7 @@ const P_INC: u32 = 1 << 24;
 const P_DEC: u32 = 1 << 20;
 
 /// 1/sqrt(count) in units of 2^-32 for counts below 16. For these counts one Newton step is
-/// inaccurate. For the counts 0 and 1, the table has the largest 32-bit fraction below 1.
+/// inaccurate. For the counts 0 and 1, the table contains the largest 32-bit fraction below 1.
 const INVERSE_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -38,8 +38,8 @@ const INVERSE_ROOTS: [u32; 16] = [
 ];
 
 /// When Cobalt gives the first signal (mark or drop) after the sojourn time has risen above the
-/// target. This setting applies if the sojourn time has never been above the target, or not for a
-/// long time.
+/// target. This setting applies if the sojourn time has not been above the target for a long time,
+/// or never before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fresh {
     /// As in Linux, 1/sqrt(count) begins at 0, and a timer in the past is set to the current time.
@@ -156,7 +156,7 @@ impl Cobalt {
 
     /// Decides whether to mark or drop the packet at the head. `sojourn` is the packet's sojourn
     /// time in ns. `capable` is true if the packet can be marked. With `ingress`, `bulk_flows` is
-    /// the number of the tin's bulk queues. Without `ingress`, it is 0.
+    /// the number of the tin's bulk queues. Without `ingress`, `bulk_flows` is 0.
     #[inline(always)] // inline, because Cake calls it for every packet
     pub fn decide(
         &mut self,

@@ -20,8 +20,8 @@ use crate::ring::Ring;
 pub const QUEUES: usize = 1024;
 /// Associativity of the hash table. The hash of a flow selects a set of this many queues.
 const WAYS: usize = 8;
-/// The number of rounds for which there are lists. The number of rounds whose bytes a queue gets at
-/// once is smaller than this number.
+/// The number of rounds for which lists of bulk queues exist. The number of rounds whose bytes a
+/// queue gets at once is smaller than this number.
 const ROUNDS: usize = 256;
 const MOST_ROUNDS: u8 = (ROUNDS - 1) as u8;
 /// If a host has more bulk queues than this number, its queues get the bytes of several rounds in
@@ -68,7 +68,7 @@ impl Isolation {
 /// The hashes by which the queue and the hosts of a packet are found.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keys {
-    /// The hash for the queue.
+    /// The hash by which the packet's queue is found.
     pub tag: u32,
     pub source: u32,
     pub destination: u32,
@@ -127,7 +127,7 @@ struct Ends {
     last: u16,
 }
 
-/// The ends of an empty list.
+/// An empty list, which has neither a first nor a last queue.
 const EMPTY: Ends = Ends {
     first: NONE,
     last: NONE,
@@ -185,13 +185,14 @@ pub struct Flows {
     /// State of the random generator that produces the dither.
     dither: u64,
     pub population: Population,
-    /// How many bytes a queue gets in a round, before they are divided by the number of bulk queues
-    /// of its host.
+    /// How many bytes a queue gets in a round, before the division by the number of bulk queues of
+    /// its host.
     pub quantum: u32,
 }
 
 impl Flows {
-    /// Creates empty queues. If neither flows nor hosts are separate, creates only one queue.
+    /// Creates empty queues. If neither flows nor hosts have separate queues, creates only one
+    /// queue.
     pub fn new(isolation: Isolation, fresh: Fresh, seed: u64) -> Flows {
         let count = if isolation.blind() { 1 } else { QUEUES };
         let flow = Flow {
@@ -316,8 +317,8 @@ impl Flows {
         }
     }
 
-    /// Returns the initial deficit of a queue, in bytes. Dither is added, because rounding alone
-    /// would always lose bytes.
+    /// Returns the initial deficit of a queue, in bytes. Adds random bits as dither, because
+    /// rounding without dither would always lose bytes.
     #[inline]
     fn first_share(&mut self, index: usize) -> i32 {
         let load = load(self.isolation, &self.hosts, &self.turns[index % QUEUES]);
@@ -706,9 +707,9 @@ impl Grant {
         }
     }
 
-    /// Gives a queue its bytes for one round. If its host has many bulk queues, gives it the bytes
-    /// of as many rounds as it needs to send a packet. Adds 16 random bits as dither. Returns the
-    /// number of rounds for which the queue has got bytes.
+    /// Gives a queue its bytes for one round. If the queue's host has many bulk queues, gives the
+    /// queue the bytes of as many rounds as the queue needs to send a packet. Adds 16 random bits
+    /// as dither. Returns the number of rounds for which the queue has got bytes.
     #[inline]
     fn refill(&self, deficit: &mut i32, bits: u32) -> u8 {
         let rounds = match self.rounds {

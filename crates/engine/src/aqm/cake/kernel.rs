@@ -65,7 +65,8 @@ pub const KERNEL: Qdisc = Qdisc {
     ..Qdisc::DEFAULT
 };
 
-/// Arguments of tc that set the rate. Scenarios may not use them, because the link sets the rate.
+/// Arguments of tc that set the rate. Scenarios must not contain these arguments, because the link
+/// sets the rate.
 const RATE: [&str; 3] = ["bandwidth", "unlimited", "autorate-ingress"];
 
 /// Arguments of tc that set the overhead per packet.

@@ -1,10 +1,10 @@
 //! How much of Cake's memory limit a packet uses. Linux counts the size of the buffers that hold
 //! packets, and not the bytes of the packets.
 //!
-//! The values here hold for a 64-bit kernel that sends segments singly. The buffer of a data
-//! segment has the bytes of the payload, plus 832 bytes for headers and bookkeeping. A pure ACK
-//! counts as only 2 bytes, because the kernel exempts ACKs from limits on queued memory. The buffer
-//! of a datagram has a size that is a power of two, plus 256 bytes.
+//! The values in this file apply to a 64-bit kernel that sends segments singly. The size of a data
+//! segment's buffer is the payload plus 832 bytes for headers and bookkeeping. A pure ACK counts as
+//! only 2 bytes, because the kernel exempts ACKs from limits on queued memory. The size of a
+//! datagram's buffer is a power of two plus 256 bytes.
 
 use crate::packet::{Packet, flags};
 

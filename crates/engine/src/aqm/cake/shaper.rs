@@ -4,11 +4,11 @@
 //! Each packet advances the virtual clock by its transmission time at Cake's rate. A packet may
 //! leave when the virtual clock is not ahead of the current time. If a packet leaves late, the rate
 //! does not fall, because the virtual clock continues from its old value. When a packet enters an
-//! empty queue, a clock in the past is set to the current time. There is a second clock, the
+//! empty queue, a clock in the past is set to the current time. The shaper has a second clock, the
 //! failsafe. Each packet that is sent advances the failsafe by 1.5 transmission times. Drops do not
 //! advance the failsafe. With `ingress`, drops also advance the virtual clock. The virtual clock
-//! may then be far ahead of the current time. Even in this case, the failsafe lets packets leave at
-//! two thirds of the rate.
+//! may then be far ahead of the current time. Even while the virtual clock is ahead, the failsafe
+//! lets packets leave at two thirds of the rate.
 
 use crate::packet::Packet;
 
@@ -18,7 +18,7 @@ const ETHERNET: i32 = 14;
 /// The lowest rate to which Cake shapes, in byte/s.
 const MIN_RATE: u64 = 64;
 
-/// A rate, stored as the time that a byte takes. The time is `ns` divided by 2^`shift`, in
+/// A rate, stored as the transmission time of a byte. This time is `ns` divided by 2^`shift`, in
 /// nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PerByte {
@@ -128,8 +128,8 @@ impl Shaper {
         self.per_byte = per_byte;
     }
 
-    /// When a packet enters an empty queue, sets a clock in the past to the current time. Without
-    /// this, the idle time before the packet would allow a burst.
+    /// When a packet enters an empty queue, sets a clock in the past to the current time. If the
+    /// clock stayed in the past, the idle time before the packet would allow a burst.
     #[inline]
     pub fn wake(&mut self, now: i64) {
         if self.next < now {
@@ -138,8 +138,8 @@ impl Shaper {
         }
     }
 
-    /// Returns when the next packet may leave. If the packet may leave at once, this time is not
-    /// later than now.
+    /// Returns when the next packet may leave. If the packet may leave at once, the result is not
+    /// later than the current time.
     #[inline]
     pub fn opens(&self) -> i64 {
         self.next.min(self.failsafe)

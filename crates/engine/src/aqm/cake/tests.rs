@@ -23,7 +23,7 @@ fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
     (name, Value::Word(word))
 }
 
-/// Cake and a link. The link requests a packet as soon as Cake lets one leave.
+/// Cake and a link. The link requests a packet as soon as Cake lets a packet leave.
 struct Bench {
     cake: Cake,
     sink: Sink,
@@ -92,7 +92,7 @@ impl Bench {
 
 #[test]
 fn packets_are_spaced_by_their_length_at_the_rate() {
-    // At 10 Mbit/s, a byte takes 800 ns.
+    // At 10 Mbit/s, the transmission of a byte takes 800 ns.
     let slot = 1514 * 800;
     let mut bench = Bench::new(10_000_000, &[word("tins", "besteffort")]);
     for _ in 0..6 {
@@ -175,14 +175,14 @@ fn sizes_of_atm_ptm_overhead_and_mpu() {
         each: Framing::Plain,
     };
     let charged = |sizes: Sizes, len| sizes.charged(&Packet::new(0, len, Ecn::NotEct));
-    // Without `overhead`, Cake charges the bytes of the frame itself. With `overhead`, it charges
+    // Without `overhead`, Cake charges the bytes of the frame itself. With `overhead`, Cake charges
     // the IP packet plus the overhead.
     assert_eq!(charged(sizes(None, 0, Framing::Plain), 1514), 1514);
     assert_eq!(charged(sizes(Some(0), 0, Framing::Plain), 1514), 1500);
     assert_eq!(charged(sizes(Some(18), 64, Framing::Plain), 54), 64);
     assert_eq!(charged(sizes(Some(-64), 0, Framing::Plain), 60), 0);
-    // 1500 + 40 bytes need 33 cells of 48 bytes. 32 cells hold 1536 bytes, so 1537 bytes need
-    // another cell.
+    // 1500 + 40 bytes need 33 ATM cells, each with 48 bytes of payload. 32 cells hold 1536 bytes,
+    // so 1537 bytes need another cell.
     assert_eq!(charged(sizes(Some(40), 0, Framing::Atm), 1514), 33 * 53);
     assert_eq!(charged(sizes(Some(36), 0, Framing::Atm), 1514), 32 * 53);
     assert_eq!(charged(sizes(Some(37), 0, Framing::Atm), 1514), 33 * 53);
@@ -235,7 +235,8 @@ fn targets_and_intervals_by_rate() {
         assert!((p.interval as f64 / 1e6 - interval).abs() < 0.06, "{mbit}");
     }
     let bench = Bench::new(100_000_000, &[("rtt", Value::Time(Time::from_ms(10)))]);
-    // Best effort has the whole rate. Bulk has a sixteenth of the rate, which is 6.25 Mbit/s.
+    // The tin `best effort` gets the whole rate. The tin `bulk` gets a sixteenth of the rate, which
+    // is 6.25 Mbit/s.
     let targets: Vec<i64> = bench.cake.tins.iter().map(|t| t.params.target).collect();
     assert_eq!(targets, [500_000, 1514 * 1_280 * 3 / 2, 1514 * 320 * 3 / 2]);
     let quanta: Vec<u32> = bench.cake.tins.iter().map(|t| t.flows.quantum).collect();
@@ -283,8 +284,8 @@ fn two_classes(rate: u64, tins: &'static str, dscp: u8) -> Bench {
 
 #[test]
 fn a_tin_gives_way_above_its_share() {
-    // In competition with best effort, bulk gets 1/16 of the rate and voice 1/4. If a class is
-    // alone, it gets the whole rate.
+    // In competition with best effort, bulk gets 1/16 of the rate and voice 1/4. A class gets the
+    // whole rate if no other class sends packets.
     for (dscp, part) in [(1, 1.0 / 16.0), (46, 0.25)] {
         let mut bench = two_classes(100_000_000, "diffserv3", dscp);
         let sent = bench.shares(&[MTU, MTU], 2_000 * MS);
@@ -329,7 +330,7 @@ fn one_against_seven(mode: &'static str, reverse: bool) -> f64 {
     let info: Vec<FlowInfo> = (0..8)
         .map(|flow| {
             let host = u32::from(flow > 0);
-            // The host on the other side is the same for all flows.
+            // All flows have the same host on the side that is not compared.
             let (source, destination) = if reverse { (5, host) } else { (host, 5) };
             FlowInfo {
                 source,
@@ -564,8 +565,8 @@ fn marks_need_four_packets_at_low_rates_and_the_share_of_an_ingress() {
 #[test]
 fn blue_grows_with_overflows_and_shrinks_with_idleness() {
     let (mut c, p, mut rng) = cobalt(Fresh::Linux);
-    // Cake is full once per ms. BLUE's probability rises only every 6 ms, because the last rise
-    // must be more than the target (5 ms) ago.
+    // Cake's buffer overflows once per ms. BLUE's probability rises only every 6 ms, because the
+    // last rise must be more than the target (5 ms) ago.
     for ms in 0..30 {
         c.queue_full(&p, ms * MS);
     }
@@ -624,9 +625,9 @@ fn ramp_of_sce() {
     assert_eq!(p(kept, 6_000, true), 0.4);
     assert_eq!(p(kept, 7_500, true), 1.0);
     assert_eq!(p(Ramp::Off, 50_000, true), 0.0);
-    // If Cake does not count the packet as above the target, this ramp marks no packet, even if the
-    // sojourn time is long. At low rates, this is the case while fewer than four packets are
-    // queued.
+    // If Cake does not count the packet as above the target, this SCE ramp does not mark the
+    // packet, even if the sojourn time is long. At low rates, Cake does not count packets as above
+    // the target while fewer than four packets are queued.
     assert_eq!(p(halved, 20_000, false), 0.0);
 }
 
@@ -760,10 +761,11 @@ fn ingress_charges_drops_to_the_shaper() {
         (left, bench.sink.meter.counts.drops())
     };
     let (left, _) = run(false);
-    // A packet takes 1211.2 us, so 1651 packets can leave in 2 s.
+    // The transmission of a packet takes 1211.2 us, so 1651 packets can leave in 2 s.
     assert!((1_650..=1_652).contains(&left), "{left}");
     // The flow does not respond to drops, so Cobalt drops more and more of its packets. In the end,
-    // only the failsafe clock limits the flow. The limit is two thirds of the rate.
+    // only the failsafe clock limits the flow. The failsafe clock limits the flow to two thirds of
+    // the rate.
     let (left, dropped) = run(true);
     assert!(
         (1_101..1_250).contains(&left) && dropped > 500,
@@ -890,8 +892,8 @@ fn options_that_exclude_each_other() {
     }
 }
 
-/// Cake gives a queue in advance the bytes of all rounds that it needs to send a packet. The
-/// maximum is 255 rounds.
+/// Cake gives a queue in advance the bytes of as many rounds as the queue needs to send a packet,
+/// but of at most 255 rounds.
 #[test]
 fn sixty_four_flows_of_a_host_share_by_bytes() {
     let mut bench = Bench::new(10_000_000, &[]);

@@ -32,7 +32,7 @@ pub fn selector(options: &Options) -> Option<[u8; 2]> {
     found.map(|(_, bits)| *bits)
 }
 
-/// Largest number of drops in a dequeue. If more drops are due, they are skipped.
+/// Largest number of drops in a dequeue. CoDel skips any further drops that are due.
 const MAX_DROPS: u32 = 256;
 
 /// The packets to which CoDel applies. These packets are in a whole queue or in the queue of one
@@ -41,8 +41,8 @@ pub trait Source {
     /// Moves the oldest packet to `next`. Returns whether there was a packet to move.
     fn pop_to(&mut self, next: &mut Packet) -> bool;
 
-    /// Returns how many bytes stay queued. In a fair queue, this is the sum over the queues of all
-    /// flows, as in Linux.
+    /// Returns how many bytes stay queued. In a fair queue, the result is the sum over the queues
+    /// of all flows, as in Linux.
     fn left(&self) -> u64;
 }
 
@@ -74,8 +74,8 @@ pub struct Params {
     /// The sojourn time above which ECN-capable packets are marked, in ticks.
     ce_threshold: Option<u64>,
     /// Which packets `ce_threshold` marks. The first number is a value and the second is a mask for
-    /// the ECN field. A packet is selected if its masked ECN field equals the value. If both are 0,
-    /// all packets are selected.
+    /// the ECN field. A packet is selected if its masked ECN field equals the value. If both
+    /// numbers are 0, all packets are selected.
     select: [u8; 2],
     ecn: bool,
     /// CoDel does not act while at most this many bytes stay queued.
@@ -111,8 +111,8 @@ pub struct Vars {
     pub(super) dropping: bool,
     /// 1/sqrt(count) in units of 2^-16.
     pub(super) rec_inv_sqrt: u16,
-    /// When the sojourn time will have been above the target for one interval, in ticks. `None`
-    /// while the sojourn time is below the target.
+    /// The time (in ticks) at which the sojourn time will have been above the target for one
+    /// interval. `None` while the sojourn time is below the target.
     pub(super) first_above: Option<u64>,
     /// When the next drop is due, in ticks. The value is 0 until the first dropping phase.
     pub(super) drop_next: u64,
@@ -186,7 +186,7 @@ impl Vars {
 
     /// Handles a packet in [`Vars::dequeue`] that may have to be dropped or marked. `dequeue` calls
     /// this separate function at its end, so that `dequeue` need not save registers for packets
-    /// that CoDel leaves alone.
+    /// that CoDel neither drops nor marks.
     #[inline(never)]
     fn treat(
         &mut self,
@@ -272,10 +272,11 @@ impl Vars {
         // intervals ago, the count starts from the number of drops and marks in that phase.
         let added = self.count.wrapping_sub(self.lastcount);
         //
-        // A queue that has had no phase yet starts from 1. In Linux, the count at the start of the
-        // first phase depends on the machine's uptime. A queue of FQ-CoDel reaches this point with
-        // a count above 1 if its flow has overflowed before. If the phase started from this count,
-        // 1/sqrt(count) would stay 0, and CoDel would mark every packet above the target.
+        // The first dropping phase of a queue starts with a count of 1. In Linux, the count at the
+        // start of the first phase depends on the machine's uptime. A queue of FQ-CoDel reaches
+        // this point with a count above 1 if its flow has overflowed before. If the phase started
+        // from this count, 1/sqrt(count) would stay 0, and CoDel would mark every packet above the
+        // target.
         let earlier = self.drop_next > 0;
         let recent = earlier && now < self.drop_next.saturating_add(p.interval.saturating_mul(16));
         if added > 1 && recent {
@@ -289,8 +290,8 @@ impl Vars {
         self.drop_next = self.control_law(now, p.interval);
     }
 
-    /// Returns whether two conditions held for the packet that was examined last. Its sojourn time
-    /// was above the target, and more than one MTU was queued behind it.
+    /// Returns whether two conditions held for the packet that was examined last. The packet's
+    /// sojourn time was above the target, and more than one MTU was queued behind the packet.
     #[inline]
     pub fn over_target(&self) -> bool {
         self.first_above.is_some()

@@ -7,9 +7,9 @@
 //!   `__scale_delta` divides by 2^7 - 1. This version is marked "Copyright 2019" and is older than
 //!   the patches on the kernel's mailing list.
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
-//!   two schedulers. The second one, WRR_OPT3, is not available in tailback. If l_drop is not set
-//!   by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the published
-//!   evaluations.
+//!   two schedulers. The second scheduler, WRR_OPT3, is not available in tailback. If l_drop is not
+//!   set by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the
+//!   published evaluations.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before 11b1ae1,
 //!   olgaalb/sch_dualpi2 8871fba, combines the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.

@@ -103,7 +103,8 @@ fn follows_the_curve() {
 
 #[test]
 fn fast_convergence() {
-    // The window is reduced at 500. Before it has reached 500 again, it is reduced at 400.
+    // The first reduction occurs at a window of 500 segments. The second reduction occurs at 400
+    // segments, before the window has reached 500 segments again.
     let after = |set: &[_], seconds: u64| {
         let mut cc = build(set);
         let mut stack = Stack::new(500);

@@ -86,8 +86,8 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
     let at_16 = [("alpha_init", Value::Float(16.0 / 1024.0))];
     assert_eq!(windows(&at_16, 10, &[(20, 0); 3]), [15, 0, 0]);
     assert_eq!(decayed(&[word("version", "linux-3.19")]), 15);
-    // `patch-2012` starts with alpha = 0. One mark in 21 segments adds 64/21 = 3. Such a small
-    // alpha does not decay.
+    // `patch-2012` starts with alpha = 0. One mark in 21 segments adds 64/21 = 3 to alpha. Such a
+    // small alpha does not decay.
     let patch = [word("version", "patch-2012")];
     assert_eq!(
         windows(&patch, 10, &[(21, 0), (21, 1), (21, 0), (21, 0)]),
@@ -175,8 +175,8 @@ fn alpha_on_every_ack() {
     let mut cc = build(&set);
     let mut stack = Stack::new(10);
     stack.with(|view, window| cc.init(view, window));
-    // An ACK with a mark adds 2^20 / 256 = 4096. Every ACK subtracts alpha / 256. So alpha is 4096,
-    // then 4096 - 16 + 4096, then 8176 - 31.
+    // An ACK with a mark adds 2^20 / 256 = 4096 to alpha. Every ACK subtracts alpha / 256. So alpha
+    // is 4096, then 4096 - 16 + 4096, then 8176 - 31.
     for (ece, expected) in [(true, 4_096), (true, 8_176), (false, 8_145)] {
         stack.with(|view, window| cc.in_ack_event(view, window, &acked(0, ece)));
         assert_eq!(alpha(&*cc, 20), expected);
@@ -186,8 +186,9 @@ fn alpha_on_every_ack() {
     set.push(("normalise", Value::Bool(true)));
     let mut cc = build(&set);
     stack.with(|view, window| cc.init(view, window));
-    // The first ACK covers 2 of 20 segments. With g = 1/16 it adds (2^20 * 2 / 20) >> 4 = 6553. The
-    // second ACK subtracts (6553 * 2 / 20) >> 4. A duplicate ACK is treated as one segment.
+    // The first ACK covers 2 of 20 segments. With g = 1/16, this ACK adds (2^20 * 2 / 20) >> 4 =
+    // 6553 to alpha. The second ACK subtracts (6553 * 2 / 20) >> 4 from alpha. A duplicate ACK is
+    // treated as one segment.
     for (segments, ece, expected) in [
         (2, true, 6_553),
         (2, false, 6_513),
@@ -245,8 +246,8 @@ fn ways_down() {
 #[test]
 fn growth_during_the_reduction() {
     // alpha is 0, so the window does not change. At the mark, the patch resets the count of
-    // acknowledged segments, and it does not count segments during CWR. With modification (b), it
-    // continues to count.
+    // acknowledged segments, and it does not count segments during CWR. With modification (b),
+    // DCTCP continues to count acknowledged segments.
     let mut set = vec![word("version", "patch-2012")];
     let count = |set: &[_]| {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));

@@ -22,7 +22,7 @@ use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;
 use crate::units::Time;
 
-/// A rise of the RTT by this much, or by a tenth of the smallest RTT, indicates a queue.
+/// A rise of the RTT by this time, or by a tenth of the smallest RTT, indicates a queue.
 const RISE: Time = Time::from_ms(4);
 /// Pacing rate after the first window, as a multiple of cwnd/srtt. The two numbers are numerator
 /// and denominator.
