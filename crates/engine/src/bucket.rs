@@ -11,8 +11,8 @@
 //!
 //! If the rate changes while a packet waits for tokens, the bucket gains tokens at the new rate.
 //! htb differs: it keeps the departure time that it has computed at the old rate. While the rate of
-//! a link is 0, the link gains tokens just as an idle link does. Linux htb does not support a rate
-//! of 0.
+//! a link is 0, its bucket gains tokens, like the bucket of an idle link. Linux htb does not
+//! support a rate of 0.
 
 use crate::plan::RatePlan;
 use crate::rate::{Cursor, steps_end, steps_end_bits};
@@ -156,8 +156,8 @@ mod tests {
 
     #[test]
     fn a_packet_leaves_while_tokens_are_not_below_zero() {
-        // At 10 Mbit/s a packet of 1514 bytes takes 1211.2 us, and the burst of 1600 bytes takes
-        // 1280 us.
+        // At 10 Mbit/s the transmission of a packet of 1514 bytes takes 1211.2 us, and that of the
+        // burst of 1600 bytes takes 1280 us.
         assert_eq!(at_once(0, 1_514), (1, Time(1_211_200)));
         assert_eq!(at_once(1_600, 1_514), (2, Time(2 * 1_211_200 - 1_280_000)));
         assert_eq!(at_once(1_513, 1_514).0, 1);

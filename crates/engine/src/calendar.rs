@@ -36,11 +36,12 @@ pub struct Calendar {
     /// orders the entries.
     heap: Vec<u128>,
     /// When the first entry of `heap` is due (in ns), or `u64::MAX` if the heap is empty. The
-    /// calendar stores it here because every event reads it.
+    /// calendar stores this time here because every event reads it.
     first: u64,
     /// Position of each component in `heap`, or `ABSENT`.
     place: Vec<u32>,
-    /// The order of simultaneous events. Set if the network is simulated in several parts.
+    /// The order of simultaneous events. This field is set if the network is simulated in several
+    /// parts.
     pub(crate) order: Option<Box<Order>>,
 }
 

@@ -1,6 +1,6 @@
 //! Records every packet at every link, if the plan requires packet captures. The caller takes the
 //! records while the run is paused ([`crate::network::Network::take_packets`]). With the feature
-//! `pcapng`, `PacketWriter` writes them in Wireshark's format.
+//! `pcapng`, `PacketWriter` writes the records in Wireshark's format.
 
 #[cfg(feature = "pcapng")]
 mod headers;

@@ -546,7 +546,7 @@ impl DualPi2 {
     }
 
     /// Applies the ramp and the coupling to a packet that leaves L. In overload, this function does
-    /// nothing and returns false. The caller then calls [`DualPi2::survives`].
+    /// nothing and returns false. In overload, the caller must call [`DualPi2::survives`].
     #[inline(never)]
     fn ramped(&mut self, packet: &mut Packet, now: Time, sink: &mut Sink) -> bool {
         let backlog = self.l.bytes() + self.c.bytes();
@@ -600,8 +600,8 @@ impl DualPi2 {
         }
     }
 
-    /// Returns the sojourn times of the packets at the two heads, L first. If a queue is empty, its
-    /// time is 0.
+    /// Returns the sojourn times of the packets at the two heads, L first. For an empty queue, the
+    /// result is 0.
     fn delays(&self, now: Time) -> (Time, Time) {
         let of = |queue: &Packets| {
             queue

@@ -76,8 +76,8 @@ impl Limit {
     }
 }
 
-/// A FIFO of packets that counts how many bytes it holds. Queue disciplines store their packets in
-/// it.
+/// A FIFO of packets that counts how many bytes are queued. Queue disciplines store their packets
+/// in such FIFOs.
 #[derive(Debug, Default)]
 pub struct Packets {
     queue: Ring<Packet>,

@@ -38,10 +38,11 @@ pub enum Dequeue {
     /// The queue is empty.
     Empty,
     /// The queue has delivered the next packet, and itself shapes traffic to the link's rate. The
-    /// link sends the packet at once and does not request another packet before this time.
+    /// link sends the packet at once and does not request another packet before the time in this
+    /// variant.
     Until(Time),
-    /// Packets are queued, but the queue itself shapes traffic and lets no packet leave before this
-    /// time.
+    /// Packets are queued, but the queue itself shapes traffic and lets no packet leave before the
+    /// time in this variant.
     NotBefore(Time),
 }
 
@@ -100,9 +101,9 @@ pub trait Queue: Send {
     /// rate needs this number. Called before the first packet.
     fn link_overhead(&mut self, _bytes: i32) {}
 
-    /// Declares that packets may consist of joined segments (GSO, `path.offloads`) and that the
-    /// link does not split them before this queue. A queue that computes lengths of frames needs
-    /// this information. Called before the first packet.
+    /// Declares that packets may consist of joined segments (GSO, `path.offloads`), and that the
+    /// link does not split these packets before the queue. A queue that computes lengths of frames
+    /// needs this information. Called before the first packet.
     fn expect_joined(&mut self) {}
 
     /// Describes each flow and traffic source, in the order of their flow numbers. A queue that
@@ -131,7 +132,7 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
-/// What a queue's constructor gets in addition to the options: data about the link.
+/// Data about the link, which a queue's constructor gets in addition to the options.
 pub struct QueueContext {
     /// Nominal rate of the link.
     pub rate: Rate,
@@ -141,7 +142,7 @@ pub struct QueueContext {
     pub rng: Stream,
 }
 
-/// What a queue gets when its options change: data about the link and the run.
+/// Data about the link and the run, which a queue gets when its options change.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     /// The current rate of the link.

@@ -27,12 +27,12 @@
 //! Known deviations: the average, the probability and the decay are computed in floating point.
 //! Over an idle period of m packets, the decay is (1-w)^m, where w is the weight. Linux uses
 //! fixed-point numbers. Linux takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if
-//! the shift would be below one. The default of `bandwidth` is the link's rate, whereas in tc it is
-//! 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
-//! counts only as dropped. If an option changes during a run, packets stay queued and the timer of
-//! `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The options
-//! harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size does not
-//! scale the probability, even if the average is in bytes.
+//! the shift would be below one. The default of `bandwidth` is the link's rate, whereas tc's
+//! default is 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this
+//! packet counts only as dropped. If an option changes during a run, packets stay queued and the
+//! timer of `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The
+//! options harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size
+//! does not scale the probability, even if the average is in bytes.
 
 use tailback_record::Cause;
 
@@ -218,7 +218,7 @@ enum Uniformise {
 }
 
 /// The moving average of the queue length, and the function that maps this average to a
-/// probability. RED has one core, and WRED has one core for each class.
+/// probability. RED uses one such core, and WRED uses one core for each class.
 #[derive(Clone, Debug)]
 pub struct RedCore {
     unit: Unit,
@@ -275,8 +275,8 @@ impl RedCore {
         self.unit
     }
 
-    /// Returns the average after an idle time: (1-w)^m avg. In this time the link could have sent m
-    /// packets.
+    /// Returns the average after an idle time: (1-w)^m avg. During the idle time, the link could
+    /// have sent m packets.
     fn decayed(&self, m: f64) -> f64 {
         self.avg * libm::pow(1.0 - self.weight, m)
     }
@@ -475,8 +475,8 @@ impl Store {
     }
 
     /// Moves the next packet to `next`. If the queue is empty, starts an idle time, unless an idle
-    /// time is running. (The link requests a packet only after it has sent the previous one. So the
-    /// transmission time of that packet is not part of the idle time.)
+    /// time is running. (The link requests a packet only after it has sent the previous packet. So
+    /// the transmission time of the previous packet is not part of the idle time.)
     #[inline]
     pub fn dequeue(&mut self, now: Time, next: &mut Packet) -> Dequeue {
         let given = self.packets.give(next);

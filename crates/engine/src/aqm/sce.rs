@@ -3,12 +3,12 @@
 //! this ramp. This file also adds SCE marking to CoDel.
 //!
 //! Neither Linux nor the SCE reference code has such a ramp in codel or fq_codel. tailback uses the
-//! ramp that Cake has in the reference code, but with CoDel's target instead of Cobalt's. A packet
-//! is "above the target" if two conditions hold, as in CoDel. Its sojourn time is at least the
-//! target, and more than one MTU stays queued. With `on`, the probability rises from 0 at half the
-//! target to 1 at the target. With `single`, the probability is 0 up to the target and rises to 1
-//! at twice the target. For `single`, the draft specifies the same slope as for `on`. The reference
-//! code uses half of this slope. tailback follows the reference code.
+//! ramp that Cake has in the reference code, but with CoDel's target instead of Cobalt's. As in
+//! CoDel, a packet is "above the target" if its sojourn time is at least the target and more than
+//! one MTU stays queued. With `on`, the probability rises from 0 at half the target to 1 at the
+//! target. With `single`, the probability is 0 up to the target and rises to 1 at twice the target.
+//! For `single`, the draft specifies the same slope as for `on`. The reference code uses half of
+//! this slope. tailback follows the reference code.
 //!
 //! The SCE mark of a packet is decided last, after CoDel's marks and `ce_threshold`. Only packets
 //! with ECT(0) get SCE marks, so an SCE mark never overwrites a CE mark.
@@ -52,7 +52,7 @@ pub enum Ramp {
 
 impl Ramp {
     /// Returns the probability of a mark. `sojourn` and `target` are in ns. `over` is true if CoDel
-    /// counts the packet as above the target. At low rates, this also requires that several packets
+    /// counts the packet as above the target. At low rates, `over` is true only if several packets
     /// are queued.
     #[inline]
     pub fn probability(self, target: i64, sojourn: i64, over: bool) -> f64 {

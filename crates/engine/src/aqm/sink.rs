@@ -8,12 +8,12 @@ use crate::capture::PacketEvent;
 use crate::packet::{Ecn, Packet};
 use crate::units::Time;
 
-/// Receives every drop and mark with its cause, in chronological order. Passes them to the link's
-/// [`Meter`] and to the capture of the link's packets.
+/// Receives every drop and mark with its cause, in chronological order. Passes drops and marks to
+/// the link's [`Meter`] and to the capture of the link's packets.
 pub struct Sink {
     /// The counters of the link.
     pub meter: Meter,
-    /// When the backlog last changed, or the end of the warm-up if this is later.
+    /// When the backlog last changed, or the end of the warm-up, whichever is later.
     since: Time,
     /// The packet that the link is sending: its frame length, and the start and end of its
     /// transmission. Used for `count_in_service`.
@@ -30,8 +30,8 @@ pub struct Sink {
     gone: Vec<u32>,
     /// Packets of `[[programs]]` entries that were dropped since the last [`Sink::take_lost`].
     lost: Vec<Lost>,
-    /// For each flow number: how many packets splitting has added since the last
-    /// [`Sink::take_split`]. The link splits packets of joined segments (GSO). Empty if the link
+    /// The link may split packets of joined segments (GSO). For each flow number: how many packets
+    /// such splits have added since the last [`Sink::take_split`]. The list is empty if the link
     /// splits no packets.
     split: Vec<u64>,
 }

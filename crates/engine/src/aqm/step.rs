@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn a_length_is_what_the_packet_finds() {
         let expected = [false, false, false, true, true];
-        // The fourth packet finds 3000 bytes in the queue. The third packet finds 2000 bytes, which
-        // does not exceed the threshold of 2000 bytes.
+        // When the fourth packet arrives, 3000 bytes are queued. When the third packet arrives,
+        // 2000 bytes are queued, which does not exceed the threshold of 2000 bytes.
         assert_eq!(run(&[("threshold", "2000b")], 5, Ecn::Ect0).0, expected);
         assert_eq!(run(&[("threshold", "2p")], 5, Ecn::Ect0).0, expected);
         let own = [("threshold", "3p"), ("include_arriving", "true")];

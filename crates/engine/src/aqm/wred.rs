@@ -134,8 +134,8 @@ impl Queue for Wred {
             (&mut self.classic, &mut self.ecn)
         };
         own.update(&arrival);
-        // The packet ends an idle time of the queue, so the average of the other class must decay,
-        // too.
+        // The packet ends an idle time of the queue, so the average of the class to which the
+        // packet does not belong must decay, too.
         if !self.own_arrivals || arrival.idle.is_some() {
             other.update(&arrival);
         }

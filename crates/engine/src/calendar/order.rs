@@ -26,7 +26,7 @@ const NONE: (Component, u32) = (Component::MAX, 0);
 pub(crate) struct Key {
     /// The first entry is the largest component number that was handled at this time before the
     /// packet entered the pipe. The next two entries are the corresponding numbers for the two
-    /// previous events on the packet's path. If a number repeats, it is stored once, with a count.
+    /// previous events on the packet's path. A repeated number is stored once, with a count.
     recent: [(Component, u32); 3],
     /// The last component, except pipes, that sent the packet. The second value is the packet's
     /// position among the packets that this component sent (1 is the first). All packets that an
@@ -113,7 +113,7 @@ impl Order {
     }
 
     /// Records the key of the next packet that leaves a pipe. Only the events of pipes that belong
-    /// to several parts call this.
+    /// to several parts call this function.
     pub fn leaves(&mut self, pipe: Component, key: Key) {
         // If a component with a larger number has already been handled at this time, the order
         // depends on that number and not on this packet's key.

@@ -1,12 +1,13 @@
 //! Headers for simulated packets.
 //!
 //! A simulated packet has a length and the fields that TCP needs, but no bytes. This module makes
-//! up addresses and headers for each packet. A flow goes from 10.1.G.1 to 10.2.G.1. The distinct
-//! RTTs of the scenario are numbered, and G is the number of the flow's RTT. At both ends, the flow
-//! has the port 5001 plus the flow's number. Traffic sources are numbered after the flows. Programs
-//! are numbered after the sources, and their packets are written as UDP. The simultaneous
-//! connections of the sources have the last numbers. Some header fields have no equivalent in the
-//! simulator. Comments below say which values are written for them.
+//! up addresses and headers for each packet. A flow has the source address 10.1.G.1 and the
+//! destination address 10.2.G.1. The distinct RTTs of the scenario are numbered, and G is the
+//! number of the flow's RTT. At both ends, the flow has the port 5001 plus the flow's number.
+//! Traffic sources are numbered after the flows. Programs are numbered after the sources, and their
+//! packets are written as UDP. The simultaneous connections of the sources have the last numbers.
+//! Some header fields have no equivalent in the simulator. Comments in this file state which values
+//! are written for these fields.
 
 use tailback_record::frame::{self, Envelope, Host, Options, Segment};
 
@@ -73,8 +74,8 @@ pub fn conversations(plan: &Plan) -> Vec<Conversation> {
             Some(of) => flow(of),
             None => match sources.get(owner - flows.len()) {
                 Some(of) => source(of),
-                // The payloads of a transport stack have their own format. The capture leaves them
-                // out.
+                // The payloads of a transport stack have their own format. The capture does not
+                // contain these payloads.
                 None => (programs[owner - flows.len() - sources.len()].rtt, None),
             },
         })

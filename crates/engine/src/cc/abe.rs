@@ -168,8 +168,8 @@ pub(super) struct Backoff {
     scale: u32,
     /// Factor after a loss, as a multiple of 1/`scale`.
     pub loss: u32,
-    /// Factor after ECN-Echo, as a multiple of 1/`scale`. With `abe = "freebsd"`, it is a whole
-    /// number of percent.
+    /// Factor after ECN-Echo, as a multiple of 1/`scale`. With `abe = "freebsd"`, this factor is a
+    /// whole number of percent.
     pub ecn: u32,
     reading: Reading,
     /// Whether a loss within the RTT after ECN-Echo lowers ssthresh further.

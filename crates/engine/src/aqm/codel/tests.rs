@@ -152,7 +152,7 @@ fn inverse_square_root_converges() {
 fn below_target_nothing_happens() {
     let mut bench = Bench::new(false, None);
     bench.put(0, 1, Ecn::NotEct);
-    // 4.99 ms is 4873 ticks, which is below the target of 4882 ticks.
+    // A sojourn time of 4.99 ms is 4873 ticks, which is below the target of 4882 ticks.
     let times = bench.run(1_000 * MS, 3_000 * MS, 100_000, 4_990_000, Ecn::NotEct);
     assert!(times.is_empty(), "{times:?}");
 }
@@ -163,9 +163,9 @@ fn a_single_dip_below_the_target_restarts_the_interval() {
     bench.put(940 * MS, 2, Ecn::NotEct);
     let early = bench.run(1_000 * MS, 1_090 * MS, MS, 50 * MS, Ecn::NotEct);
     assert!(early.is_empty(), "{early:?}");
-    // Three packets arrive with an age of 0. These packets reach the head 2 ms later, at 1092 to
-    // 1094 ms, and their sojourn times are below the target. From 1095 ms on, the packets have
-    // again waited for 50 ms.
+    // Three packets have not waited before they are enqueued. These packets reach the head 2 ms
+    // later, at 1092 to 1094 ms, and their sojourn times are below the target. From 1095 ms on, the
+    // packets have again waited for 50 ms.
     bench.run(1_090 * MS, 1_093 * MS, MS, 0, Ecn::NotEct);
     let later = bench.run(1_093 * MS, 1_250 * MS, MS, 50 * MS, Ecn::NotEct);
     assert_eq!(later[0], 1_195 * MS);
@@ -323,7 +323,7 @@ fn sce_marks_come_after_ce() {
 fn a_shrinking_limit_drops_from_the_head_without_the_control_law() {
     let mut bench = Bench::new(true, Some(Time::from_ms(1)));
     bench.put(0, 50, Ecn::Ect0);
-    // With this packet, the interval begins. So a dequeue at 400 ms would begin to mark.
+    // The interval begins with this packet, so CoDel would begin to mark at a dequeue at 400 ms.
     bench.get(200 * MS);
     let before = format!("{:?}", bench.queue.vars);
     let marks = bench.sink.meter.counts.marks();

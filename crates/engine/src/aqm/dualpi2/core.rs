@@ -7,8 +7,8 @@ use crate::units::Time;
 /// The integer that represents a probability of 1.
 pub const ONE: u64 = u32::MAX as u64;
 
-/// How the gains are stored as integers, and how updates compute with them. An option in Hz is
-/// stored as an integer multiple of 1/256 Hz.
+/// How the gains of the controller are stored as integers, and how an update of p uses the gains.
+/// An option in Hz is stored as an integer multiple of 1/256 Hz.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     /// Linux 6.17: gains are in 64ths of a probability unit per ns. An update divides the sum of
@@ -71,7 +71,8 @@ impl Arithmetic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overload {
     /// If k p exceeds 1, scalable packets are dropped with probability p^2. All other scalable
-    /// packets are marked. Classic packets are then dropped even if they are ECN-capable.
+    /// packets are marked. While k p exceeds 1, classic packets are dropped even if they are
+    /// ECN-capable.
     Drop,
     /// p never exceeds 1/k. If the load is too high for this p, the queue grows until its limit
     /// drops packets.
@@ -96,7 +97,8 @@ pub struct Params {
     /// number. The number is 1 in versions that test `<=` (Linux 6.17), and 0 in versions that test
     /// `<`.
     pub edge: u64,
-    /// While fewer bytes than this (two frames) are queued, packets are neither dropped nor marked.
+    /// While fewer bytes than this number (two frames) are queued, packets are neither dropped nor
+    /// marked.
     pub min_backlog: u64,
 }
 
@@ -120,7 +122,7 @@ pub struct Vars {
 
 impl Vars {
     /// Updates p from the current delay. Sums are truncated to 32 bits where the kernel truncates
-    /// them. So p wraps around if it changes by more than 1.
+    /// them. So p wraps around if an update changes p by more than 1.
     pub fn update(&mut self, p: &Params, delay: Time) {
         let unit = p.arithmetic;
         let delay = unit.time(delay);

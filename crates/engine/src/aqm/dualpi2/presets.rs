@@ -3,13 +3,13 @@
 //!
 //! The values and rules come from these public sources:
 //! - `linux-6.17`: Linux 7.3.4 net/sched/sch_dualpi2.c; max_rtt: iproute2 tc/q_dualpi2.c.
-//! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. Its
-//!   `__scale_delta` divides by 2^7 - 1. This version is marked "Copyright 2019" and is older than
-//!   the patches on the kernel's mailing list.
+//! - `dualpi2-2019-refactored`: the version with a credit scheduler and a timer in jiffies. The
+//!   function `__scale_delta` of this version divides by 2^7 - 1. This version is marked "Copyright
+//!   2019" and is older than the patches on the kernel's mailing list.
 //! - `dualpi2-2019-wrr-percent`: L4STeam/l4sdemo 8539fc7 sch_dualpi2_dev.c with the first of its
 //!   two schedulers. The second scheduler, WRR_OPT3, is not available in tailback. If l_drop is not
-//!   set by tc, this code mistakenly uses 100/2^32. In tailback it is 100 percent, as in the
-//!   published evaluations.
+//!   set by tc, this code mistakenly uses 100/2^32. In tailback, the default of `l_drop` is 100
+//!   percent, as in the published evaluations.
 //! - `dualpi2-2019-wrr-counter`: L4STeam/l4sdemo 11b1ae1 sch_dualpi2.c. The commit before 11b1ae1,
 //!   olgaalb/sch_dualpi2 8871fba, combines the counter with ticks and a time shift: `arithmetic =
 //!   "ticks", tshift = "40ms"`.
@@ -19,9 +19,9 @@
 //! No source confirms the following assumptions. The parameters of the published evaluations
 //! suggest that exactly these versions were used. These parameters also suggest that
 //! `dualpi2-2019-02-21` is the stable version of 21 February 2019. For `dualpi2-2019-refactored`,
-//! two details are assumptions. The first is that the arithmetic still has a sign error that was
-//! fixed later. The second is the meaning of "statistics reset": counters restart when they are
-//! read.
+//! two details are assumptions. The first assumption is that the arithmetic still has a sign error
+//! that was fixed later. The second assumption is that "statistics reset" means that counters
+//! restart when they are read.
 
 use crate::registry::{OptionError, Options, Value};
 use crate::units::Time;
@@ -57,7 +57,7 @@ impl Scheduling {
     }
 }
 
-/// tc assumes that the largest round-trip time is this many times the typical one.
+/// tc assumes that the largest round-trip time is this many times the typical round-trip time.
 const TYPICAL_TO_MAX: u64 = 6;
 
 fn scheduler(version: &str) -> &'static str {
@@ -152,8 +152,8 @@ pub fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
             "the ramp marks packets when they leave the queue: expected drop = \"dequeue\"",
         );
     }
-    // `step_thresh` always has a value. Its default is 1 ms. So a value of 1 ms is treated as if
-    // the scenario did not set it.
+    // `step_thresh` always has a value. The default of `step_thresh` is 1 ms. So a value of 1 ms is
+    // treated as if the scenario did not set the option.
     let step = Value::Time(Time::from_ms(1));
     for (option, default) in [
         ("step_thresh", Some(&step)),

@@ -12,11 +12,11 @@
 //! buckets to each flow. The flow uses one of these buckets. If other flows use both buckets, the
 //! flow uses a 33rd bucket, which all flows without a bucket share.
 //!
-//! Deviations: the delay is the sojourn time of the oldest packet in L. DOCSIS divides the length
-//! of the queue by its rate instead. In C, the classic probability also applies to packets that
-//! were moved to C. If these packets are ECN-capable, the queue marks them. In contrast, the
-//! classic queue of DOCSIS does not mark packets. As in DOCSIS, packets of a flow may be reordered
-//! if the flow has packets in both queues.
+//! Deviations: the delay is the sojourn time of the oldest packet in L. DOCSIS computes the delay
+//! as the length of the queue divided by the queue's rate. In C, the classic probability also
+//! applies to packets that were moved to C. If these packets are ECN-capable, the queue marks them.
+//! In contrast, the classic queue of DOCSIS does not mark packets. As in DOCSIS, packets of a flow
+//! may be reordered if the flow has packets in both queues.
 
 use super::super::fair;
 use crate::packet::Packet;
@@ -173,8 +173,8 @@ mod tests {
         }
     }
 
-    /// A flow that sends less than 2^19 bytes a second stays in L. A flow that sends 1.5 times as
-    /// much is moved to C.
+    /// A flow that sends less than 2^19 bytes a second stays in L. A flow that sends 1.5 times 2^19
+    /// bytes a second is moved to C.
     #[test]
     fn the_rate_of_aging_is_safe() {
         for (rate, safe) in [(AGING - 4_096, true), (AGING * 3 / 2, false)] {

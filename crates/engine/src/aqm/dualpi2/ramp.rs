@@ -5,7 +5,7 @@
 //! larger. To space marks evenly, the ramp adds up the probabilities of successive packets. Each
 //! time the sum reaches 1, a packet is marked (`recur`). The ramp does not mark the last packet in
 //! L. The coupling does not mark while both queues together hold less than two frames. Linux does
-//! the same. In overload, packets are handled as without the ramp.
+//! the same. In overload, the ramp has no effect.
 
 use tailback_record::Cause;
 
@@ -64,7 +64,7 @@ impl Ramp {
     }
 
     /// Decides whether to mark the packet. Returns the cause of the mark, or `None`. With `alone`,
-    /// L is empty after the packet, so only the coupling may mark it.
+    /// the packet is the last packet in L, so only the coupling may mark the packet.
     pub fn marks(&mut self, sojourn: Time, alone: bool, coupled: f64) -> Option<Cause> {
         let native = match alone {
             true => 0.0,

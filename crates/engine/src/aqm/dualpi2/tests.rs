@@ -349,8 +349,8 @@ fn step_by_time() {
         assert_eq!(b.count(Cause::StepMark), u64::from(marked));
         assert_eq!(b.count(Cause::Mark), 0);
     }
-    // The earlier versions compare in units of 1024 ns. The earlier versions also require at least
-    // one more packet in L.
+    // The earlier versions compare the sojourn time with the threshold in units of 1024 ns. The
+    // earlier versions also require at least one more packet in L.
     for (us, second, marked) in [
         (1_025, true, false),
         (1_026, true, true),
@@ -445,8 +445,8 @@ fn served(set: Set, n: u32, len_l: u16, len_c: u16) -> (u64, u64) {
 #[test]
 fn shares_of_the_schedulers_are_exact() {
     // With `credit`, C gets 10 % of the bytes. The credit begins at -80 frames. Eight packets of L
-    // raise it to 0, and the ninth packet makes it positive. After that, C sends one packet for
-    // every nine packets of L.
+    // raise the credit to 0, and the ninth packet makes the credit positive. After that, C sends
+    // one packet for every nine packets of L.
     assert_eq!(served(&[], 9 + 1_000, 1_000, 1_000).0, 99_000 + 1_000);
     // The weights apply to bytes and not to packets. In this test, frames of C are three times as
     // long as frames of L.
@@ -503,8 +503,8 @@ fn shares_of_the_schedulers_are_exact() {
     };
     assert_eq!(percent(10, 1_000), 1 + (6_000 - 14) / 10);
     assert_eq!(percent(15, 1_000), 1 + (6_000 - 8) / 6);
-    // The default of 9 percent means a ratio of 10 to 1. If frames of C are half as long, twice as
-    // many of them are served.
+    // With the default of 9 percent, L and C share the bytes in a ratio of 10 to 1. If frames of C
+    // are half as long, twice as many of them are served.
     assert_eq!(percent(9, 1_000), 1 + (6_000 - 15) / 11);
     assert_eq!(percent(15, 500), 1 + (6_000 - 8) * 2 / 7);
     // At 0 %, C waits while L has packets. At 100 %, L waits while C has packets.
@@ -604,8 +604,8 @@ fn credit_moves_only_with_what_is_sent_against_another() {
 #[test]
 fn drops_where_it_is_told() {
     // p is 1, and six frames arrive. With drops on arrival, the third frame and all later frames
-    // are dropped, because they find two frames. With drops on departure, the queue drops no frame
-    // on arrival.
+    // are dropped, because two frames are queued when they arrive. With drops on departure, the
+    // queue drops no frame on arrival.
     let arrive = |place| {
         let mut b = Bench::new(&[("drop", Value::Word(place))], 1.0);
         for _ in 0..6 {
@@ -634,8 +634,8 @@ fn limits_by_packets_and_memory() {
         first
     };
     assert_eq!(overflows(&[("limit", Value::Packets(4))]), 6);
-    // A packet uses 2280 bytes of memory. So four packets fit into 9120 bytes, and only three into
-    // 9119 bytes.
+    // A packet uses 2280 bytes of memory. So four packets fit into 9120 bytes, and only three
+    // packets fit into 9119 bytes.
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_120)))]), 6);
     assert_eq!(overflows(&[("memlimit", Value::Bytes(Bytes(9_119)))]), 7);
     assert_eq!(queue(&[]).memlimit, 30_280_000);
@@ -668,7 +668,7 @@ fn max_rtt_tunes_as_tc_does() {
         tuned(&[max.clone(), typical]),
         [50_000.0, 33_333.0, 85.0, 768.0]
     );
-    // Without `max_rtt`, the largest round-trip time is six times the typical one.
+    // Without `max_rtt`, the largest round-trip time is six times the typical round-trip time.
     let typical = ("typical_rtt", Value::Time(MS(20)));
     assert_eq!(tuned(&[typical]), [20_000.0, 20_000.0, 35.0, 640.0]);
     let typical = ("typical_rtt", Value::Time(MS(101)));
@@ -733,8 +733,8 @@ fn a_reset_of_statistics_makes_the_whole_delay_growth() {
 }
 
 /// Packets of 1000 bytes arrive for L and C for 40 s, at `l` and `c` times 10 Mbit/s. Returns the
-/// mean sojourn times of L and C in ms, and the share of dropped packets. All values are those of
-/// the last 20 s.
+/// mean sojourn times of L and C in ms, and the share of dropped packets. All values are measured
+/// over the last 20 s.
 fn load(entry: &Entry<Build>, opts: &Options, l: f64, c: f64) -> (f64, f64, f64, Sink) {
     let rate = Rate(10_000_000);
     let context = QueueContext {

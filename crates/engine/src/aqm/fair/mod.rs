@@ -49,8 +49,8 @@ pub const QUANTUM: Opt = Opt {
 };
 
 /// How much memory Linux charges for a frame in addition to its bytes (sk_buff, shared info and
-/// headroom). This memory counts towards `memory_limit`. In Linux, the number depends on how the
-/// packet was created.
+/// headroom). This memory counts towards `memory_limit`. In Linux, this amount of memory depends on
+/// how the packet was created.
 pub const FRAME_MEMORY: u64 = 832;
 
 fn quantum_of(quantum: Option<&Value>, mtu: u32) -> i64 {

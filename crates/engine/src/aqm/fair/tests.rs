@@ -60,11 +60,11 @@ fn a_round_is_a_quantum() {
     put(&mut fair, 0, 500, 12);
     put(&mut fair, 1, 1500, 4);
     let order: Vec<u32> = (0..14).map(|_| serve(&mut fair).unwrap().0).collect();
-    // A quantum of 1514 bytes allows three packets of 500 bytes. 14 bytes are left, so a fourth
-    // packet may follow. After this packet, -486 bytes are left. With the next quantum the flow has
-    // 1028 bytes. These allow three packets. The flow with packets of 1500 bytes sends two packets
-    // in its first turn, because 14 bytes are left after the first packet. After that, it sends one
-    // packet per turn.
+    // A quantum of 1514 bytes allows three packets of 500 bytes. After three packets, 14 bytes of
+    // the quantum are left, so a fourth packet may follow. After the fourth packet, -486 bytes are
+    // left. With the next quantum, the flow may send 1028 bytes. These allow three packets. The
+    // flow with packets of 1500 bytes sends two packets in its first turn, because 14 bytes are
+    // left after the first packet. After its first turn, this flow sends one packet per turn.
     assert_eq!(order, [0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 0, 0, 0, 1]);
 }
 

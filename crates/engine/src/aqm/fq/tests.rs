@@ -71,8 +71,8 @@ fn credit_of_the_first_turn_and_of_rounds() {
     assert_eq!(bench.queue.backlog().packets, 34);
 }
 
-/// If a flow becomes active again, it still has the rest of its credit. If the flow was inactive
-/// for the refill delay, its credit is at least a quantum.
+/// If a flow becomes active again, it keeps the rest of its credit. If the flow was inactive for
+/// the refill delay, its credit is at least a quantum.
 #[test]
 fn credit_of_a_flow_that_comes_back() {
     for (wait, expected) in [(40 * MS, [0, 1, 0]), (43 * MS, [0, 0, 1])] {

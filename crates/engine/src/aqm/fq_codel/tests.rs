@@ -91,13 +91,13 @@ fn the_first_phase_after_an_overflow_starts_from_one() {
     assert_eq!(bench.count(0, Cause::Overflow), 51);
     let flow = bench.queue.fair.flow_of(&Packet::new(0, 1514, Ecn::Ect0));
     assert_eq!(bench.queue.fair.flow(flow).0.gauges(), [51.0, 0.0]);
-    // From then on, the sojourn time is at least 50 ms. One packet leaves in each ms.
+    // From this packet on, the sojourn time is at least 50 ms. One packet leaves in each ms.
     for ms in 0..1_100 {
         bench.get((50 + ms) * MS);
         bench.put(ms * MS, 0, 1514, 1, Ecn::Ect0);
     }
-    // The first mark comes after one interval. The time from mark n to the next is 100 ms divided
-    // by sqrt(n). In the remaining second, 32 of these intervals pass.
+    // The first mark comes after one interval. The time from mark n to the next mark is 100 ms
+    // divided by sqrt(n). In the remaining second, 32 of these intervals pass.
     let marks = bench.count(0, Cause::Mark);
     assert!((31..=35).contains(&marks), "{marks}");
     let gauges = bench.queue.fair.flow(flow).0.gauges();

@@ -55,7 +55,7 @@ fn flows_that_sleep_are_as_if_updated() {
         let mut most_awake = 0;
         for n in 0..120_000u64 {
             // A packet leaves every 1.2 ms. During the first half of every 36 s, two packets arrive
-            // in this time. During the second half, none arrive.
+            // every 1.2 ms. During the second half, no packets arrive.
             let now = Time(n * 1_200_000);
             while due <= now {
                 let round = q.cursor..(q.cursor + ROUND).min(flows as usize);

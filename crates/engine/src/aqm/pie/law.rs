@@ -105,8 +105,8 @@ pub struct Vars {
     pub(super) prob: u64,
     /// The sum of the probabilities since the last drop.
     pub(super) accu_prob: u64,
-    /// When a packet was last dequeued, in ticks. With `estimate`, this is the time at which the
-    /// current measurement of the departure rate began.
+    /// When a packet was last dequeued, in ticks. With `estimate`, the value is the time at which
+    /// the current measurement of the departure rate began.
     pub(super) dq_tstamp: Option<u64>,
     /// How many bytes have been dequeued during the current measurement of the departure rate.
     /// `None` if no measurement is in progress.
@@ -243,8 +243,8 @@ impl Vars {
             }
         } else {
             // The table in RFC 8033 section 4.2: if the probability is below 10 %, the gain is
-            // divided by 2. For each power of ten below that, down to 10^-6, the gain is divided by
-            // another 4.
+            // divided by 2. For each power of ten below 10 %, down to 10^-6, the gain is divided by
+            // another factor of 4.
             let mut shift = 4;
             if self.prob < p.one / 10 {
                 shift += 1;

@@ -110,8 +110,8 @@ fn the_tuning_table_line_by_line() {
 #[test]
 fn the_gains_of_linux_3_14_are_whole_numbers_of_its_clock() {
     let p = old();
-    // alpha and beta are multiplied by 274, which is 2^32 divided by the ticks per second. Then the
-    // products are shifted right by 7, 5 or 4 bits, depending on the probability.
+    // The gains alpha and beta are multiplied by 274, which is 2^32 divided by the ticks per
+    // second. Then the products are shifted right by 7, 5 or 4 bits, depending on the probability.
     for (prob, alpha, beta) in [(0.005, 4, 42), (0.05, 17, 171), (0.2, 34, 342)] {
         let v = vars(&p, prob, Time::ZERO, Time::ZERO);
         assert_eq!((v.gain(&p, 2), v.gain(&p, 20)), (alpha, beta), "p {prob}");
@@ -326,8 +326,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
     let mut sink = Sink::new(1, Time::from_secs(20));
     let slot = rate.time_for(1_000);
     let mut timer = queue.timer(Time::ZERO, &mut sink).unwrap();
-    // A timer of 15 ms is set to 15 jiffies, and fires one jiffy later. In the Linux of 2014, it
-    // fired in the last of the 15 jiffies.
+    // A timer of 15 ms is set to 15 jiffies, and fires one jiffy later. In the Linux of 2014, the
+    // timer fired in the last of the 15 jiffies.
     let old = set.iter().any(|(name, _)| *name == "version");
     assert_eq!(timer, Time::from_ms(if old { 30 } else { 16 }));
     let (mut now, mut credit) = (Time::ZERO, 0.0);
@@ -358,7 +358,8 @@ fn overload(set: &[(&'static str, Value)], factor: f64, ecn: Ecn) -> (f64, f64, 
 #[test]
 fn an_overload_is_held_at_the_target() {
     // The load is 1.5 times the rate and does not respond to drops. So a third of the packets is
-    // dropped. The delay settles at the target. An integral controller has no lasting error.
+    // dropped. The delay settles at the target. The integral part of the controller removes any
+    // lasting error.
     let (delay, dropped, _) = overload(&[], 1.5, Ecn::NotEct);
     assert!((delay - 15.0).abs() < 0.75, "{delay} ms");
     assert!((dropped - 1.0 / 3.0).abs() < 0.005, "{dropped}");

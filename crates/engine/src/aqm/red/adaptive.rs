@@ -16,7 +16,7 @@ const ONE_PERCENT: u32 = 42_949_673;
 const LOWEST: u32 = ONE_PERCENT;
 const HIGHEST: u32 = 50 * ONE_PERCENT;
 
-/// The probability at `max`, and the range in which the average should be.
+/// The probability at `max`, and the target range of the average.
 #[derive(Debug)]
 pub(super) struct Adaptive {
     max_p: u32,

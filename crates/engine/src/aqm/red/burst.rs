@@ -10,8 +10,8 @@ const WEIGHT: f64 = 0.002;
 /// The exponents of the weight (Wlog) that tc accepts.
 pub(super) const WLOG: std::ops::Range<u32> = 1..32;
 
-/// Sets `weight`. If the scenario sets a burst, computes the weight from it. If `burst` is "tc",
-/// first computes the burst as tc does. Both thresholds must already be set.
+/// Sets `weight`. If the scenario sets a burst, computes the weight from the burst. If `burst` is
+/// "tc", first computes the burst as tc does. Both thresholds must already be set.
 pub(super) fn finish(options: &mut Options) -> Result<(), Vec<OptionError>> {
     let error = |option, message: String| Err(vec![OptionError { option, message }]);
     let Some(burst) = options.get("burst").cloned() else {

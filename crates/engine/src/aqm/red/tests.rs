@@ -57,8 +57,8 @@ fn gaps(core: &mut RedCore, marks: usize) -> Vec<u64> {
     seen
 }
 
-/// Returns Pearson's chi-square statistic. `seen` has the observed counts, and `expected` gives the
-/// expected probabilities of the distances 1, 2, ...
+/// Returns Pearson's chi-square statistic. `seen` contains the observed counts, and `expected`
+/// returns the expected probabilities of the distances 1, 2, ...
 fn chi_square(seen: &[u64], expected: impl Fn(usize) -> f64) -> f64 {
     let n: u64 = seen.iter().sum();
     (1..seen.len())
@@ -328,8 +328,8 @@ fn idle_time_decays_the_average_from_when_the_link_asked_in_vain() {
         while bench.get(MS).is_some() {}
         (bench, filled)
     };
-    // 500 bytes take 0.5 ms, so 10 ms are 20 packet times. If the link requests a packet once more,
-    // the idle time does not restart.
+    // The transmission of 500 bytes takes 0.5 ms, so 10 ms are 20 packet times. If the link
+    // requests a packet once more, the idle time does not restart.
     let (mut bench, filled) = fill(&set);
     bench.get(5 * MS);
     bench.put(11 * MS, Ecn::NotEct);
@@ -426,7 +426,7 @@ fn idle_time_is_counted_in_packets_of_the_link() {
         let packet = Packet::new(0, 1514, Ecn::NotEct);
         store.arrival(&packet, Time(8 * MS)).idle
     };
-    // A packet of 1000 bytes takes a millisecond, so 8 ms are 8 packet times.
+    // The transmission of a packet of 1000 bytes takes a millisecond, so 8 ms are 8 packet times.
     assert_eq!(idle("decay", 8_000_000), Some(8.0));
     assert_eq!(idle("hold", 8_000_000), None);
     assert_eq!(idle("decay", 0), None);

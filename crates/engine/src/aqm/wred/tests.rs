@@ -83,7 +83,7 @@ fn each_class_has_its_own_threshold_on_the_whole_queue() {
     let mut bench = Bench::new(&[("ecn", step(2_000)), ("classic", step(4_000))]);
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
     assert_eq!(bench.put(Ecn::NotEct), (0, 0));
-    // 2000 bytes of the other class are in the queue, so this packet is marked.
+    // The queue contains 2000 bytes of the class `classic`, so this packet is marked.
     assert_eq!(bench.put(Ecn::Ect0), (0, 1));
     assert_eq!(bench.put(Ecn::NotEct), (0, 1));
     // 4000 bytes are in the queue, so this packet is dropped.
@@ -136,8 +136,9 @@ fn rates_of_the_classes_are_those_of_their_curves() {
     assert!(marks_before < 10);
     // The queue length stays in the middle between the thresholds. So pb is 0.2 in one class and
     // 0.05 in the other class. The rates 2 pb/(1 + pb) are 1/3 and 0.0952. The standard deviation
-    // of the distance between marks is sqrt((1/pb^2 - 1)/12), which is 1.41 and 5.77. The relative
-    // standard errors are 1.41/3/115 and 5.77/10.5/62. The tolerance is four standard errors.
+    // of the distance between marks is sqrt((1/pb^2 - 1)/12), which is 1.41 for a pb of 0.2 and
+    // 5.77 for a pb of 0.05. The relative standard errors are 1.41/3/115 and 5.77/10.5/62. The
+    // tolerance is four standard errors.
     let rate = |hits: u64| hits as f64 / f64::from(n);
     assert!(
         (rate(marks) / (1.0 / 3.0) - 1.0).abs() < 4.0 * 0.0041,
@@ -205,7 +206,7 @@ fn an_idle_time_decays_both_averages() {
     assert!((after[3] - before[3] / 8.0).abs() < 1e-9);
 }
 
-/// The module stores a size in 31 bits. If a size does not fit, the option has an error.
+/// The module `sch_wred` stores a size in 31 bits. If a size does not fit, the option has an error.
 #[test]
 fn linux_takes_sizes_of_31_bits() {
     let refused = |option: &'static str, value: Value| -> Vec<&'static str> {

@@ -44,8 +44,8 @@ pub(super) struct Bbr {
     pub(super) bw: MaxFilter,
     rounds: u32,
     pub(super) round_start: bool,
-    /// The current round ends when a segment is acknowledged that was sent after this many segments
-    /// had been delivered.
+    /// The current round ends with the ACK of a segment that was sent after this many segments had
+    /// been delivered.
     next_round: u64,
     pub(super) pacing_gain: Gain,
     pub(super) cwnd_gain: Gain,
