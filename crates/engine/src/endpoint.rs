@@ -35,8 +35,8 @@ pub trait Endpoint: Any + Send {
     fn next(&mut self) -> Option<Time>;
 
     /// Returns whether the endpoint's work is done. The program on this side of the entry ends when
-    /// `is_done` first returns true. After that, the network still wakes the endpoint and delivers
-    /// datagrams to it.
+    /// `is_done` first returns true. After the end of the program, the network still wakes the
+    /// endpoint and delivers datagrams to it.
     fn is_done(&self) -> bool {
         false
     }

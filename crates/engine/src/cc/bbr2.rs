@@ -12,7 +12,8 @@
 //!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
 //!   stops growing.
 //! - At the end of a round trip, BBR first restarts the measurement of delivered data and delivery
-//!   rate, and then changes the phase. Version 3 changes the phase first.
+//!   rate, and then changes the phase. Version 3 changes the phase before it restarts the
+//!   measurement.
 //! - With `ecn_response`, marks also lower `bw_lo`. A probe sets an upper bound on the bandwidth if
 //!   the share of marks reaches `ecn_threshold` in each of the probe's samples. This upper bound
 //!   rises when a bandwidth sample exceeds the bound. When marking ends, version 3 starts a probe
@@ -140,7 +141,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 2 built in. So the option `module` must name a module that
+    // BBR version 2 is not built into any kernel. So the option `module` must name a module that
     // registers a congestion control `bbr2`.
     kernel: Kernel::Module(&Module {
         version: Some(V2ALPHA),

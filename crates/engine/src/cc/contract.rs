@@ -1,7 +1,7 @@
 //! The interface between the TCP stack and a congestion control. The interface defines what a
 //! congestion control needs and when the stack calls it. The stack reads [`Needs`] once, and calls
 //! the hooks of [`CongestionControl`]. In each call the congestion control reads a [`View`] of its
-//! connection. In most calls it may also write the [`Window`].
+//! connection. In most calls, the congestion control may also write the [`Window`].
 //!
 //! The hooks have the names and the meaning of Linux's `tcp_congestion_ops`. Congestion states, PRR
 //! and loss recovery are not part of a congestion control. The stack ([`crate::tcp`]) implements
@@ -38,16 +38,16 @@ pub enum Signal {
 /// The kind of ECN that a congestion control needs from the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EcnNeed {
-    /// The congestion control works with and without ECN. It uses ECN as in RFC 3168 if both ends
-    /// support ECN.
+    /// The congestion control works with and without ECN. The connection uses ECN as in RFC 3168 if
+    /// both ends support ECN.
     #[default]
     Optional,
     /// Every packet must be ECN-capable. The receiver must echo the CE mark of each packet as in
     /// DCTCP (RFC 8257 section 3.2), or in a variant of this echo.
     Dctcp(CeEcho),
     /// Every packet must have ECT(1), and the connection must use Accurate ECN (RFC 9768). If the
-    /// other end does not support Accurate ECN, the connection does not use ECN. The stack then
-    /// calls [`CongestionControl::ecn_refused`].
+    /// other end does not support Accurate ECN, the connection does not use ECN. In this case, the
+    /// stack calls [`CongestionControl::ecn_refused`].
     Accurate,
     /// The connection must use ECN as in RFC 3168, and the receiver must echo SCE.
     Sce,
@@ -93,7 +93,7 @@ pub struct Needs {
     /// Whether packets are paced at the rate that the congestion control sets.
     pub pacing: bool,
     /// Whether the stack measures [`super::view::Conn::rate`] and calls `on_lost` for every segment
-    /// found lost. Congestion controls with a model of the path need this.
+    /// found lost. Congestion controls with a model of the path need these measurements.
     pub rate_samples: bool,
 }
 

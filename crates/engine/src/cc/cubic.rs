@@ -204,7 +204,7 @@ impl Cubic {
 }
 
 impl Cubic {
-    /// Processes an ACK in slow start. Used if an algorithm other than HyStart ends slow start.
+    /// Processes an ACK in slow start. Called if an algorithm other than HyStart ends slow start.
     #[cold]
     #[inline(never)] // so that other ACKs save no registers
     fn start_acked(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
@@ -215,7 +215,7 @@ impl Cubic {
             self.cwnd_prior = window.cwnd;
         }
         if let Some(path) = self.start.take_path() {
-            // Set W_max to the path's capacity. With fast convergence, set it to twice the
+            // Set W_max to the path's capacity. With fast convergence, set W_max to twice the
             // capacity. With the old W_max, the next reduction would make W_max too small.
             self.epoch.last_max_cwnd = path << u32::from(self.fast_convergence);
         }
@@ -227,7 +227,8 @@ impl Cubic {
     #[inline(always)] // the function has two callers, and one of them rarely runs
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;
-        // The queue drains right after a reduction, so do not use delays that are measured then.
+        // The queue drains right after a reduction, so do not use delays that are measured at this
+        // time.
         if self
             .epoch
             .start

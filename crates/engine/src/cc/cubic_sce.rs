@@ -98,15 +98,15 @@ pub struct CubicSce {
 }
 
 impl CubicSce {
-    /// Moves the inflection point of the curve towards the present. The time between them shrinks
-    /// by the fraction `share`/`root`.
+    /// Moves the inflection point of the curve towards the present. The time between the inflection
+    /// point and the present shrinks by the fraction `share`/`root`.
     fn level_off(&mut self, start: u64, now: u64, share: u64) {
         let root = u64::from(self.root);
         let left = root.saturating_sub(share);
         let epoch = &mut self.cubic.epoch;
         let t = ticks(now.saturating_sub(start));
         if t < epoch.k {
-            // The inflection point is in the future, so shorten the time until then.
+            // The inflection point is in the future, so shorten the time until this point.
             let rest = epoch.k - t;
             let shorter = (rest * left).checked_div(root).unwrap_or(0);
             epoch.start = Some(now);
@@ -114,7 +114,7 @@ impl CubicSce {
             let lower = rise(rest) - rise(shorter);
             epoch.origin = epoch.origin.saturating_sub(lower);
         } else {
-            // The inflection point is in the past, so shorten the time since then.
+            // The inflection point is in the past, so shorten the time since this point.
             let since = t - epoch.k;
             let later = if left > 0 {
                 since * share / root

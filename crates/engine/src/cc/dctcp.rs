@@ -431,8 +431,8 @@ impl CongestionControl for Dctcp {
     }
 
     fn set_state(&mut self, view: View<'_>, window: &mut Window, new: CaState) {
-        // When Recovery follows CWR, the stack does not call `ssthresh`. So respond to the loss
-        // here.
+        // When Recovery follows CWR, the stack does not call `ssthresh`. So DCTCP responds to the
+        // loss in this hook.
         let again = new == CaState::Recovery && view.ca_state == CaState::Cwr;
         if again && self.loss == Loss::Halve {
             self.loss_cwnd = window.cwnd;

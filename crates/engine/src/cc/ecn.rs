@@ -5,10 +5,10 @@ use crate::plan::{Algorithm, EcnFeedback, SceReceiver, TcpPlan};
 use crate::registry::rules::{At, Chosen, Finding};
 use crate::registry::{Options, find};
 
-/// Returns whether a flow negotiates ECN. The result is `given`, if it is set. If `given` is
+/// Returns whether a flow negotiates ECN. If `given` is set, it is the result. If `given` is
 /// `None`, the flow negotiates ECN if its congestion control needs ECN. If `given` contradicts what
-/// the congestion control needs, also returns an error. `control` has the name and the options of a
-/// registered congestion control.
+/// the congestion control needs, also returns an error. `control` contains the name and the options
+/// of a registered congestion control.
 pub fn negotiated(
     control: Option<(&'static str, &Options)>,
     tcp: &TcpPlan,

@@ -19,9 +19,9 @@
 /// ```
 ///
 /// If you implement a hook but do not list it after `except`, the code does not compile. If you
-/// list a hook but do not implement it, its default implementation applies. If a listed hook has no
-/// default, you must implement it. Hooks that a later version of tailback adds are forwarded as
-/// well.
+/// list a hook but do not implement it, the trait's default implementation of the hook applies. If
+/// a listed hook has no default, you must implement it. Hooks that a later version of tailback adds
+/// are forwarded as well.
 #[macro_export]
 macro_rules! forward_hooks {
     ($field:ident) => {

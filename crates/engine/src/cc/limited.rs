@@ -44,7 +44,7 @@ pub(super) fn around(
 /// A congestion control whose window also grows while the application limits sending.
 struct Limited {
     inner: Box<dyn CongestionControl>,
-    /// Whether the draft's bound applies. If false, the growth has no bound.
+    /// Whether the draft's bound applies. If the value is false, the growth is not bounded.
     bounded: bool,
     /// The largest flight since the last reduction, in segments (the draft's maxFS).
     largest: u32,
@@ -86,7 +86,7 @@ impl CongestionControl for Limited {
     }
 
     fn cwnd_event(&mut self, view: View<'_>, window: &mut Window, event: CwndEvent) {
-        // After a pause, the restart window counts as the first flight.
+        // After a pause, the restart window counts as the first flight for the bound.
         if matches!(event, CwndEvent::TxStart) && window.cwnd < self.window {
             self.largest = window.cwnd;
         }

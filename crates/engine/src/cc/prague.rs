@@ -485,8 +485,8 @@ impl Prague {
         self.begin_round(view, window);
     }
 
-    /// Sets the pacing rate to cwnd/srtt, computed from whole packets. In early slow start, sets it
-    /// to twice this rate.
+    /// Sets the pacing rate to cwnd/srtt, computed from whole packets. In early slow start, sets
+    /// the pacing rate to twice this value.
     fn update_pacing(&self, view: View<'_>, window: &mut Window) {
         let srtt = view.srtt.ns();
         if srtt == 0 {

@@ -248,8 +248,8 @@ impl<R: Response> CongestionControl for Sce<R> {
 
     fn in_ack_event(&mut self, view: View<'_>, window: &mut Window, ack: &Ack) {
         let unit = self.unit(view);
-        // A duplicate ACK counts as one segment. Its size is the size that this host assumes for
-        // received segments (Linux `rcv_mss`).
+        // A duplicate ACK counts as one segment. The size of this segment is the size that the host
+        // assumes for received segments (Linux `rcv_mss`).
         let bytes = match view.flight.una - self.prior_una {
             0 => unit,
             segments => segments as i64 * i64::from(view.mss),
@@ -473,8 +473,8 @@ mod tests {
             ("cwr_quirk", Value::Bool(true)),
             ("ssthresh", Value::Word("max")),
         ];
-        // With the later rule, ssthresh first stays at 100. Then the window shrinks by a quarter,
-        // and ssthresh becomes half of the earlier window.
+        // With the later rule, ssthresh first stays at 100. At the reduction, the window shrinks by
+        // a quarter, and ssthresh becomes half of the earlier window.
         assert_eq!(after(&later, |h| h.marked_round(1)), (75, 50));
     }
 
@@ -492,7 +492,7 @@ mod tests {
             h.window.ssthresh
         };
         // After 18 ACKs, the ACK with ESCE is still recent, so the window becomes 20 - 20/8. After
-        // 19 ACKs it is no longer recent, so the window becomes 20 - 20/4.
+        // 19 ACKs, the ACK with ESCE is no longer recent, so the window becomes 20 - 20/4.
         assert_eq!(reduced(18), 18);
         assert_eq!(reduced(19), 15);
     }

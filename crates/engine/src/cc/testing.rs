@@ -282,9 +282,9 @@ impl Host {
         let (cc, view, window) = self.hooks();
         cc.pkts_acked(view, window, &ack);
 
-        // CWR ends when a segment that was sent after the CWR flag has been acknowledged. The
-        // receiver has then received the flag. Recovery and Loss end when all segments that were
-        // sent before the state began have been acknowledged.
+        // CWR ends when a segment that was sent after the CWR flag has been acknowledged. This ACK
+        // shows that the receiver has received the flag. Recovery and Loss end when all segments
+        // that were sent before the state began have been acknowledged.
         let (una, high) = (self.flight.una, self.high_seq);
         let over = match self.conn.ca_state {
             CaState::Cwr => una > high,

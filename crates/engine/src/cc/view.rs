@@ -71,7 +71,7 @@ pub struct Conn {
     pub ca_state: CaState,
     /// How many segments have been delivered so far, including retransmissions.
     pub delivered: u64,
-    /// How many segments were delivered by ACKs with ECN-Echo. With Accurate ECN, this is the
+    /// How many segments were delivered by ACKs with ECN-Echo. With Accurate ECN, the value is the
     /// number of marked segments that the receiver has reported.
     pub delivered_ce: u64,
     /// Largest number of unacknowledged segments in the last window of data.

@@ -34,7 +34,7 @@ pub struct Window {
     /// If this value is not 0, rate samples may be below the path's capacity, because the
     /// application had no data to send. The samples are valid again once this many segments have
     /// been delivered (Linux `app_limited`). The stack sets this field. A congestion control that
-    /// intentionally keeps its window small also sets it.
+    /// intentionally keeps its window small also sets this field.
     pub app_limited: u64,
     /// A short name of the reason why the congestion control ended slow start ("hystart_delay").
     /// `None` if a loss or a mark ended slow start. Only `tailback explain` uses this value.

@@ -20,8 +20,8 @@ thread_local! {
 }
 
 impl Whereabouts {
-    /// Starts a new record for this thread. Congestion controls that the thread creates from now on
-    /// record their hooks in this record.
+    /// Starts a new record of running hooks for this thread. Congestion controls that the thread
+    /// creates from now on write their hooks to this record.
     pub fn begin() -> Whereabouts {
         let new = Whereabouts::default();
         OF_THREAD.set(new.clone());

@@ -3,8 +3,8 @@
 //!
 //! If a wrapper does not implement a hook, the trait's default implementation runs instead. Most
 //! defaults do nothing. The wrapped congestion control then does not learn of ACKs or losses. The
-//! results are wrong, and there is no warning. So tailback calls each hook once on a dummy sender.
-//! The default implementations report that they were called.
+//! results are wrong, but tailback could not warn about them. So tailback calls each hook once on a
+//! dummy sender. The default implementations report that they were called.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,19 +1,20 @@
 //! Kinds of hosts. The kind of a host determines how long packets wait in the host before the host
 //! sends them.
 //!
-//! An ideal host sends a packet at once. A host of another kind is not always ready to act: a timer
-//! or an interrupt first has to wake it. All packets that become ready in the meantime then leave
-//! together, in their order. The wait is drawn from a random stream of the host, separately for
-//! each direction. The wait begins when the first packet is ready.
+//! An ideal host sends a packet at once. A host of another kind is not always ready to send: a
+//! timer or an interrupt first has to wake the host. All packets that become ready before the host
+//! wakes up leave together, in their order. The wait is drawn from a random stream of the host,
+//! separately for each direction. The wait begins when the first packet is ready.
 //!
 //! | engine | how packets wait |
 //! |---|---|
 //! | simulator | the pipe of the host has slots (`network::slots`) |
 //! | kernel | the device of the host has a netem with `slot` |
 //!
-//! Hosts of some kinds pause instead: at random times, which do not depend on packets, a host sends
-//! nothing for a while. Packets that are ready during the pause leave together at its end, in order
-//! within each flow (`network::pauses`). Only the simulator supports pauses.
+//! Hosts of some kinds pause instead. During a pause, a host sends nothing. Pauses begin at random
+//! times, which do not depend on packets. Packets that become ready during a pause leave together
+//! at the end of the pause, in order within each flow (`network::pauses`). Only the simulator
+//! supports pauses.
 //!
 //! Only packets that leave a host wait. A packet that arrives does not wait, because every packet
 //! that the host sends in response waits. Routers and links do not wait either.
@@ -60,7 +61,7 @@ impl HostKind {
     }
 }
 
-/// All kinds, in the order of the reference. The first is the default.
+/// All kinds, in the order of the reference. The first kind is the default.
 pub const ENTRIES: &[&HostKind] = &[
     &ideal::KIND, // how packets leave without this key
     &vm::KIND,

@@ -26,10 +26,10 @@
 //!
 //! - A wait is independent of earlier waits. In KVM, a wait depends on how long the processor was
 //!   idle.
-//! - A virtual machine has several processors and several queues of its interface. Here, all
+//! - A virtual machine has several processors and several queues of its interface. In tailback, all
 //!   packets of a host that leave in one direction wait for the same wake-up.
 //! - Another virtual machine on the same core never delays this machine by a scheduler's time slice
-//!   of some milliseconds. The kind `vm-shared` has such pauses.
+//!   of some milliseconds. Hosts of the kind `vm-shared` have such pauses.
 
 use super::HostKind;
 use crate::units::Time;

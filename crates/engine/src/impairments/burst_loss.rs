@@ -96,7 +96,7 @@ impl Chain {
         }
         let loss = float(options, "loss").unwrap_or(0.01);
         let r = 1.0 / float(options, "burst").unwrap_or(4.0);
-        // If the loss is 1, the formula for `p` would divide by 0. In this case, the channel
+        // If the loss is 1, the formula for `p` would divide by 0. With a loss of 1, the channel
         // becomes bad at the first packet and stays bad.
         if loss >= 1.0 {
             let (p, r) = (1.0, 0.0);

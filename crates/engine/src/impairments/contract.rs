@@ -57,8 +57,8 @@ pub trait Impairment: Send {
     }
 
     /// Changes options during a run. `options` holds every option. Only options that
-    /// [`Impairment::changeable`] returns may differ. Packets that are held stay held, and the
-    /// random stream continues.
+    /// [`Impairment::changeable`] returns may differ. The impairment continues to hold its held
+    /// packets, and the random stream continues.
     fn change(&mut self, _options: &Options) {}
 
     /// Returns the number of packets held.
@@ -165,9 +165,9 @@ pub struct LongRun {
     pub bursts: f64,
     /// Share of the packets that arrive twice.
     pub copied: f64,
-    /// Rate and burst of a policer that drops the packets exceeding them.
+    /// Rate and burst of a policer that drops packets that exceed this rate and burst.
     pub drops_beyond: Option<(Rate, Bytes)>,
-    /// Rate and burst of a policer that marks the packets exceeding them.
+    /// Rate and burst of a policer that marks packets that exceed this rate and burst.
     pub marks_beyond: Option<(Rate, Bytes)>,
 }
 

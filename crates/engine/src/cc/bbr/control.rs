@@ -419,7 +419,7 @@ impl CongestionControl for Bbr {
         if new == CaState::Loss {
             self.prev_ca_state = CaState::Loss;
             self.full.bw = Bandwidth::ZERO;
-            // A timeout ends the round, and BBR treats it as a loss.
+            // A timeout ends the round, and BBR treats the timeout as a loss.
             self.round_start = true;
             self.sample_long_term(view, 1);
         }

@@ -22,7 +22,8 @@ const USE_ROUNDS: u32 = 48;
 pub(super) enum Verdict {
     None,
     Found,
-    /// The policer may no longer be active, so BBR measures the path from scratch.
+    /// The policer may no longer be active, so BBR discards its measurements and measures the path
+    /// again.
     Forgotten,
 }
 

@@ -8,9 +8,9 @@
 //! Deviations: BBR paces single segments, unless the scenario sets `pacing = "gso"` or "fq-gso". In
 //! contrast, Linux sends bursts of up to 1 ms if TCP combines segments into larger packets (TSO).
 //! BBR always allows as many extra segments in flight as Linux allows for such bursts (`tso_segs`).
-//! tailback measures the age of the smallest RTT in ns, whereas Linux measures it in ms. When the
-//! smallest RTT has expired, tailback may replace it with the RTT of a single small segment. Linux
-//! ignores such an RTT, because the receiver probably delayed the ACK.
+//! tailback measures the age of the smallest RTT in ns, whereas Linux measures this age in ms. When
+//! the smallest RTT has expired, tailback may replace this RTT with the RTT of a single small
+//! segment. Linux ignores such an RTT, because the receiver probably delayed the ACK.
 
 mod control;
 mod long_term;

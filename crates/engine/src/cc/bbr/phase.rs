@@ -5,8 +5,8 @@ use crate::rng::Stream;
 use crate::units::Time;
 
 const CYCLE: u32 = 8;
-/// Number of phases in which a cycle may begin. These are all phases except the phase that drains
-/// the queue.
+/// Number of phases in which a cycle may begin. A cycle may begin in every phase except the phase
+/// that drains the queue.
 const CYCLE_RAND: u64 = 7;
 
 /// Phase of a PROBE_BW cycle. Phase 0 probes for bandwidth, and phase 1 drains the queue that the

@@ -68,7 +68,7 @@ fn room_for_bursts_and_delayed_acks() {
     let (mut cc, mut stack) = known_path();
     stack.window.pacing_rate = 12_500_000;
     // 12.2 kB leave in 1 ms, so a burst has 8 segments. Three bursts are added to the BDP, which is
-    // 346 segments. The sum is an even number, so it is not rounded up.
+    // 346 segments. The sum is an even number, so BBR does not round the sum up to an even number.
     cc.phase = probe_bw(3);
     assert_eq!(stack.with(|view, window| cc.burst(view, window)), 8);
     assert_eq!(
@@ -131,7 +131,7 @@ fn three_rounds_without_growth_end_startup() {
     let mut stack = Stack::new(10);
     stack.conn.rate.interval_us = 40_000;
     let mut reached = Vec::new();
-    // At first the rate doubles in each round. In the later rounds, it grows by less than a
+    // At first the rate doubles in each round. In the later rounds, the rate grows by less than a
     // quarter.
     for (round, rate) in [100, 200, 400, 480, 499, 400, 400].into_iter().enumerate() {
         cc.bw.update(10, round as u32, Bandwidth(rate));
@@ -167,7 +167,8 @@ fn startup_doubles_each_round() {
 }
 
 /// Linux `bbr_save_cwnd`: in Open and CWR, BBR saves the window. In Recovery, the window may
-/// already be reduced. So BBR saves it only if it is larger than the saved window.
+/// already be reduced. So in Recovery, BBR saves the window only if it is larger than the saved
+/// window.
 #[test]
 fn the_window_that_recovery_restores_is_the_last_good_one() {
     let (mut cc, mut stack) = known_path();
@@ -226,8 +227,8 @@ fn the_pacing_rate_falls_only_once_the_pipe_is_full() {
 }
 
 /// Linux `bbr_lt_bw_sampling`: BBR assumes a policer after two successive intervals of four rounds
-/// each. In both intervals, about a fifth (50/256) of the segments must be lost. The two rates must
-/// be nearly equal.
+/// each. In both intervals, about a fifth (50/256) of the segments must be lost. The delivery rates
+/// of the two intervals must be nearly equal.
 #[test]
 fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rates = |lost: u64, second: u64| {
@@ -252,8 +253,8 @@ fn two_intervals_with_a_fifth_lost_are_a_policer() {
     let rate = Bandwidth::of(256, 100_000);
     assert_eq!(rates(50, 256), (true, Some(rate)));
     assert_eq!(rates(49, 256), (false, None), "less than a fifth");
-    // If the second rate is higher by 1/8, BBR treats the rates as equal and uses their mean. If it
-    // is higher by more than 1/8, BBR does not assume a policer.
+    // If the second rate is higher by 1/8, BBR treats the rates as equal and uses their mean. If
+    // the second rate is higher by more than 1/8, BBR does not assume a policer.
     let more = Bandwidth::of(287, 100_000);
     assert_eq!(rates(57, 287), (true, Some(more.mean(rate))));
     assert_eq!(rates(80, 400), (false, None));

@@ -16,7 +16,8 @@ pub(super) struct Bounds {
     pub inflight_lo: u32,
     /// Bound on the volume. Probes update this bound.
     pub inflight_hi: u32,
-    /// Bound on the bandwidth that a probe with too many marks sets. Only BBR version 2 uses it.
+    /// Bound on the bandwidth that a probe with too many marks sets. Only BBR version 2 uses this
+    /// bound.
     pub bw_hi: Bandwidth,
 }
 
@@ -43,7 +44,7 @@ impl Bounds {
     }
 }
 
-/// Losses, marks and deliveries in the current round. Also losses and marks in the current cycle of
+/// Losses, marks and deliveries in the current round, and losses and marks in the current cycle of
 /// probes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Signals {

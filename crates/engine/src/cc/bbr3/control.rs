@@ -26,7 +26,8 @@ impl Bbr3 {
                 ProbeBw::Down(_) => (params.down_gain, params.steady_gain),
                 ProbeBw::Cruise(_) | ProbeBw::Refill(_) => (Gain::ONE, params.steady_gain),
             },
-            // In PROBE_RTT, the draft changes the gains. Google's branch only bounds the window.
+            // In PROBE_RTT, BBR changes the gains if it follows the draft. Google's branch leaves
+            // the gains unchanged and only bounds the window.
             Phase::ProbeRtt(..) if params.draft => (Gain::ONE, params.probe_rtt_gain),
             Phase::ProbeRtt(..) => (Gain::ONE, Gain::ONE),
         };

@@ -172,7 +172,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::ECN_FACTOR,
         options::ECN_ALPHA_GAIN,
     ],
-    // No kernel has BBR version 3 built in. So the option `module` must name a module that
+    // BBR version 3 is not built into any kernel. So the option `module` must name a module that
     // registers a congestion control `bbr3`.
     kernel: Kernel::Module(&Module::named("bbr3", None)),
     rules: Rules::NONE,

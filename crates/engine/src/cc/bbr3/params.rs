@@ -53,7 +53,8 @@ pub(super) struct Params {
     pub draft: bool,
     /// Whether this is BBR version 2 (`super::super::bbr2`).
     pub v2: bool,
-    /// Whether this is the L4S team's variant of BBR version 2. `v2` is then true as well.
+    /// Whether this is the L4S team's variant of BBR version 2. If this field is true, `v2` is true
+    /// as well.
     pub l4s: bool,
     /// Whether the whole state of BBR is sampled.
     pub trace: bool,

@@ -164,8 +164,8 @@ pub(super) enum AckPhase {
 /// What ACKs have shown about the last probe so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Probe {
-    /// Whether more ACKs of the probe are expected. False after an ACK has shown too many losses or
-    /// marks.
+    /// Whether more ACKs of the probe are expected. The value is false after an ACK has shown too
+    /// many losses or marks.
     pub samples: bool,
     pub was_too_high: bool,
     /// Whether the probe stopped because it reached the amount of data in flight at which an

@@ -193,8 +193,8 @@ impl Bbr3 {
             ProbeBw::Up(up) => {
                 let mut done = false;
                 if self.probe.was_too_high && in_flight >= self.bounds.inflight_hi {
-                    // Stop where the last probe had too many losses. There may already be too many
-                    // segments in flight.
+                    // Stop at the data in flight at which the last probe had too many losses. Too
+                    // many segments may already be in flight.
                     self.probe.stopped_risky = true;
                     done = true;
                 } else if self.params.v2 {

@@ -98,14 +98,14 @@ impl Bbr3 {
         in_flight <= self.inflight(view, window, bw)
     }
 
-    /// Returns whether DRAIN must end because it has lasted for the draft's limit of rounds. The
-    /// queue may not be empty by then.
+    /// Returns whether DRAIN must end because it has lasted for the draft's limit of rounds. When
+    /// this limit ends DRAIN, the queue may still contain packets.
     fn drained_long(&self) -> bool {
         self.params.draft && self.round_count.wrapping_sub(self.drain_began) > DRAIN_ROUNDS
     }
 
-    /// Returns whether too little data has been delivered to estimate the path. In STARTUP, the
-    /// window may then exceed its target.
+    /// Returns whether too little data has been delivered to estimate the path. If so, the window
+    /// may exceed its target in STARTUP.
     pub(super) fn knows_too_little(&self, view: View<'_>, window: &Window) -> bool {
         if self.params.draft {
             view.delivered < u64::from(self.initial_cwnd)

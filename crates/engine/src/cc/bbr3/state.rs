@@ -67,7 +67,8 @@ pub(super) struct Bbr3 {
     /// Number of loss events in this round of STARTUP. In Google's branch, each ACK that reports
     /// losses is an event. In the draft, each separate range of lost segments is an event.
     pub loss_events: u32,
-    /// The last segment that was found lost in STARTUP. Only the draft uses this field.
+    /// The last segment that was found lost in STARTUP. BBR uses this field only if it follows the
+    /// draft.
     pub last_lost: u64,
     pub round_count: u32,
     pub drain_began: u32,
@@ -153,8 +154,8 @@ impl Bbr3 {
         self.with_quanta(view, window, self.bdp(bw, Gain::ONE))
     }
 
-    /// Returns how many packets will be in flight when the next packet may leave. With the draft,
-    /// returns how many are in flight now.
+    /// Returns how many packets will be in flight when the next packet may leave. If BBR follows
+    /// the draft, returns how many packets are in flight now.
     pub(super) fn in_network(&self, view: View<'_>, window: &Window, in_flight: u32) -> u32 {
         if self.params.draft {
             return view.flight.in_flight();

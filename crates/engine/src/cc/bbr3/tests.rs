@@ -115,7 +115,8 @@ fn a_probe_that_loses_two_percent_sets_the_upper_bound() {
     for n in 1..=9 {
         stack.with(|view, window| cc.on_lost(view, window, &lost(n)));
     }
-    // 9 lost segments of 509 are less than 5/256, so the upper bound is not set.
+    // 9 lost segments of 509 segments are a share of less than 5/256, so the upper bound is not
+    // set.
     assert!(cc.bounds.inflight_hi == NO_BOUND && cc.phase.is_up());
     stack.with(|view, window| cc.on_lost(view, window, &lost(10)));
     // Before the tenth lost segment was sent, 509 segments were in flight. With this segment, the
@@ -204,7 +205,7 @@ fn a_repaired_loss_of_a_probe_sets_the_upper_bound() {
     cc.probe.samples = true;
     repaired(&mut cc, &mut stack);
     assert_eq!(cc.bounds.inflight_hi, 41);
-    // One of 61 segments is less than 2 %.
+    // One lost segment of 61 segments is a share of less than 2 %.
     cc.bounds.inflight_hi = NO_BOUND;
     cc.probe.samples = true;
     cc.signals.inflight_latest = 60;

@@ -27,7 +27,7 @@ fn l4s() -> Params {
     Params::version_2(&options(&ENTRY, &[("version", Value::Word("l4s"))]))
 }
 
-/// Returns an ACK of one segment. `in_flight` segments are in flight when it arrives.
+/// Returns an ACK of one segment. When the ACK arrives, `in_flight` segments are in flight.
 fn acked(in_flight: u32) -> Ack {
     Ack {
         delivered: 1,
@@ -88,7 +88,7 @@ fn three_rounds_without_growth_fill_the_pipe() {
 }
 
 /// `bbr2_update_cycle_phase`: once a probe has lasted for the smallest RTT, it ends when 1.25
-/// bandwidth-delay products are in flight. The path holds 346 segments. 1.25 times this number is
+/// bandwidth-delay products are in flight. The path holds 346 segments. 1.25 times 346 segments is
 /// 432, and the probe may put 2 more segments into flight.
 #[test]
 fn a_probe_ends_at_one_and_a_quarter_volumes() {
@@ -199,7 +199,7 @@ fn marks_lower_only_the_volume_in_the_l4s_teams_variant() {
     assert_eq!(cc.marks.alpha, Gain(248));
     cc.signals.ecn_in_round = true;
     stack.with(|_, window| cc.adapt_lower_bounds(window));
-    // The cut is 85/256 of alpha: 85 * 248 / 256 = 82.
+    // The reduction of the bound is 85/256 of alpha: 85 * 248 / 256 = 82.
     assert_eq!(
         (cc.bandwidth(), cc.bounds.inflight_lo),
         (bw, 692 * (256 - 82) / 256)

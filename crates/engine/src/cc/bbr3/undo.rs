@@ -8,7 +8,7 @@ use crate::cc::window::Window;
 
 impl Bbr3 {
     /// Implements `SaveStateUponLoss()`. Saves the state only at the first loss of a recovery. At
-    /// later losses, the state has already been reduced.
+    /// later losses, BBR has already reduced the state.
     pub(super) fn save_before_episode(&mut self, window: &Window) {
         if self.undo.saved {
             return;

@@ -55,8 +55,8 @@ mod tests {
             filter.update(10, t, Bandwidth(100 - u64::from(t)));
             seen.push(filter.get().0);
         }
-        // For ten rounds, the filter returns the largest value. Then it returns the largest of the
-        // later values that it has stored.
+        // For ten rounds, the filter returns the largest value. After ten rounds, the filter
+        // returns the largest of the later values that it has stored.
         assert_eq!(seen[..10], [100; 10]);
         assert_eq!(seen[10..], [97, 97, 97]);
         filter.update(10, 14, Bandwidth(98));

@@ -15,7 +15,8 @@ pub(in crate::cc) struct ProbeRtt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cc) enum Progress {
     Going,
-    /// Few enough segments are in flight. The time in PROBE_RTT is counted from now on.
+    /// From now on, few enough segments are in flight, so BBR starts to measure the time in
+    /// PROBE_RTT.
     Begun,
     Over,
 }

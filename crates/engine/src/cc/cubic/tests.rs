@@ -132,8 +132,9 @@ fn fast_convergence() {
 
 #[test]
 fn reno_friendly() {
-    // With an RTT of 40 ms, Reno with a beta of 0.7 gains 8/15 segments per RTT. So Reno grows from
-    // 14 to 20 within 0.45 s. CUBIC's curve needs K = 2.5 s for this growth.
+    // With an RTT of 40 ms, Reno's window with a beta of 0.7 grows by 8/15 segments per RTT. So
+    // Reno's window grows from 14 to 20 segments within 0.45 s. CUBIC's curve needs K = 2.5 s for
+    // this growth.
     let rtt = Time::from_ms(40);
     for (t, cwnd) in epoch(&[], 20, rtt, 60) {
         let reno = 14.0 + 8.0 / 15.0 * t / 0.04;

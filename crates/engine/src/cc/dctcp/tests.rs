@@ -93,8 +93,8 @@ fn linux_decays_to_zero_and_older_versions_do_not() {
         windows(&patch, 10, &[(21, 0), (21, 1), (21, 0), (21, 0)]),
         [0, 3, 3, 3]
     );
-    // If all segments of a window are marked, alpha is 64. Then it falls by alpha/16 per window,
-    // down to 15.
+    // If all segments of a window are marked, alpha is 64. In the following windows, alpha falls by
+    // alpha/16 per window, down to 15.
     let mut seen = vec![(20, 0); 100];
     seen[0] = (20, 20);
     let patch = windows(&patch, 10, &seen);
@@ -155,8 +155,8 @@ fn a_cut_in_rounds_without_marks() {
 #[test]
 fn resolution_of_alpha() {
     // If one of 21 segments is marked in every window, alpha falls. With 10 bits, alpha stops at
-    // 63/1024 = 0.0615, because the decrease 63 >> 4 then equals the increase 64/21. With 20 bits
-    // it reaches 1/21 = 0.0476.
+    // 63/1024 = 0.0615, because the decrease 63 >> 4 then equals the increase 64/21. With 20 bits,
+    // alpha reaches 1/21 = 0.0476.
     let coarse = windows(&[], 10, &[(21, 1); 300]);
     assert_eq!(coarse.last(), Some(&63));
     let fine = windows(&[("alpha_bits", Value::Int(20))], 20, &[(21, 1); 300]);
@@ -222,8 +222,8 @@ fn reduction(set: &[(&'static str, Value)], aces: &[bool]) -> Vec<u32> {
 
 #[test]
 fn ways_down() {
-    // Each of the four ACKs updates alpha: to 1/4, 7/16, 21/64 and 127/256. All except the third
-    // ACK carry a mark. The marks shrink the window by 2.5, 4.4 and 4.96 segments.
+    // Each of the four ACKs updates alpha: to 1/4, 7/16, 21/64 and 127/256. The first, second and
+    // fourth ACK carry a mark. The marks shrink the window by 2.5, 4.4 and 4.96 segments.
     let mut set = vec![
         word("reduction", "progressive"),
         word("update", "ack"),
@@ -245,9 +245,9 @@ fn ways_down() {
 
 #[test]
 fn growth_during_the_reduction() {
-    // alpha is 0, so the window does not change. At the mark, the patch resets the count of
-    // acknowledged segments, and it does not count segments during CWR. With modification (b),
-    // DCTCP continues to count acknowledged segments.
+    // alpha is 0, so the window does not change. At the mark, the original patch of DCTCP resets
+    // the count of acknowledged segments. It does not count segments during CWR. With modification
+    // (b), DCTCP continues to count acknowledged segments.
     let mut set = vec![word("version", "patch-2012")];
     let count = |set: &[_]| {
         let mut host = Host::new(build(set), 20, Time::from_ms(20));
@@ -261,7 +261,8 @@ fn growth_during_the_reduction() {
     assert_eq!(count(&set), (20, 0, 0));
     set.push(("grow_in_cwr", Value::Bool(true)));
     assert_eq!(count(&set), (20, 7, 8));
-    // After a reduction of the window, the count restarts at 0 and then continues.
+    // After a reduction of the window, the count of acknowledged segments restarts at 0 and
+    // continues.
     set.push(("alpha_init", Value::Float(0.5)));
     // (The first ACK lowers alpha from 512 to 480. So the window shrinks by 20 * 480 >> 11 = 4.)
     assert_eq!(count(&set), (16, 0, 1));

@@ -10,8 +10,8 @@
 //! limit of alpha rises from 0 to 0.625.
 //!
 //! The score has as many binary digits as alpha. Builds of 2023 to 2025 have an alpha with 24
-//! digits. But they still use the logarithms of 750 us and 2 ms for 20 digits, so almost every
-//! queue seems classic (option `ecn_fallback = "unscaled"`).
+//! digits. But these builds still use the logarithms of 750 us and 2 ms for 20 digits, so almost
+//! every queue seems classic (option `ecn_fallback = "unscaled"`).
 //!
 //! The L4S team's module does not check whether the application limits the flow, because that part
 //! of the algorithm is commented out. tailback does not check this either.
@@ -39,8 +39,8 @@ pub(super) struct Fallback {
     /// A sample has a weight of 2^-shift in the mean RTT, and half of this weight in the mean
     /// deviation.
     shift: u32,
-    /// The mean RTT in us, multiplied by 2^shift. The mean deviation in us, multiplied by 2^(shift
-    /// + 1).
+    /// The mean RTT in us, multiplied by 2^shift, and the mean deviation in us, multiplied by
+    /// 2^(shift + 1).
     mean: u64,
     mdev: u64,
     /// Logarithms are rounded down to integers. These fields store the remaining factors, by which

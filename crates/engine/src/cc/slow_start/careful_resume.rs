@@ -10,7 +10,8 @@
 //! | Safe Retreat | after a loss or a mark in Unvalidated or Validating: the window is half of PipeSize (segments in flight at the jump, plus those acknowledged since); at the end, ssthresh is half of PipeSize |
 //!
 //! Deviations: windows are in segments. In Safe Retreat, PRR lowers the window step by step,
-//! whereas the RFC sets it at once. Saved parameters do not expire, because a scenario sets them.
+//! whereas the RFC sets the window at once. Saved parameters do not expire, because a scenario sets
+//! them.
 
 use crate::cc::view::{Ack, CaState, View};
 use crate::cc::window::Window;
@@ -24,7 +25,7 @@ const MIN_WINDOW: u32 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Waits for the ACK of the initial window. `end` is the segment after the last one of the
+    /// Waits for the ACK of the initial window. `end` is the number of the segment after the
     /// initial window.
     Reconnaissance { end: u64 },
     /// Sends the segments of the jump. `first` is the first of these segments, and `since` is the
@@ -79,8 +80,8 @@ impl CarefulResume {
             }
             Phase::Unvalidated { first, since } => {
                 self.pipe += ack.delivered;
-                // The segments of this ACK are no longer in `packets_out`. So add them before the
-                // comparison with the window.
+                // The segments of this ACK are no longer in `packets_out`. So add these segments
+                // before the comparison with the window.
                 let sent = view.flight.packets_out() + ack.acked >= window.cwnd;
                 if una > first || sent || view.now.since(since) > view.srtt {
                     self.validate(view, window);

@@ -22,7 +22,7 @@ const GSO_MAX_SIZE: u64 = 65_536 - 321;
 #[derive(Debug, Default)]
 pub(in crate::cc) struct Train {
     round_start: u64,
-    /// The round is over once a segment beyond this one has been acknowledged.
+    /// The round is over once a segment beyond this segment has been acknowledged.
     end_seq: u64,
     /// When the last ACK of the train arrived, in us.
     last_ack: u64,

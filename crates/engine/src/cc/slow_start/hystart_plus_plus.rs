@@ -2,8 +2,8 @@
 //! five rounds, and then ends slow start. If the RTT falls again during these five rounds, normal
 //! slow start continues.
 //!
-//! Windows are in segments here. Quarters of a segment are carried over to the next ACK. As section
-//! 4.3 recommends, HyStart++ acts only in the first slow start.
+//! In this module, windows are in segments. Quarters of a segment are carried over to the next ACK.
+//! As section 4.3 recommends, HyStart++ acts only in the first slow start.
 
 use crate::cc::view::{Ack, View};
 use crate::cc::window::Window;

@@ -196,7 +196,8 @@ impl SlowStart {
         }
     }
 
-    /// Returns whether SEARCH is reducing the window to ssthresh. The window must then not grow.
+    /// Returns whether SEARCH is reducing the window to ssthresh. During this reduction, the window
+    /// must not grow.
     #[inline]
     pub fn drains(&self) -> bool {
         matches!(self, SlowStart::Search(search) if search.drains())
@@ -218,7 +219,7 @@ impl SlowStart {
     }
 
     /// Removes and returns the estimate of the path's capacity in segments, once the first recovery
-    /// has ended. Only Rapid Start estimates it.
+    /// has ended. Only Rapid Start estimates this capacity.
     pub fn take_path(&mut self) -> Option<u32> {
         match self {
             SlowStart::RapidStart(rapid) => rapid.take_path(),

@@ -11,8 +11,8 @@
 //!   2/3. Each delivered segment lowers ssthresh by K (1 - beta), and each lost segment by beta + K
 //!   (1 - beta). ssthresh never falls below beta / 3 of the window. This recovery ends when all
 //!   segments that were in flight have been delivered or lost. CUBIC then sets its last maximum to
-//!   twice the estimate of the path's capacity. Without fast convergence, CUBIC sets it to the
-//!   estimate itself.
+//!   twice the estimate of the path's capacity. Without fast convergence, CUBIC sets its last
+//!   maximum to the estimate itself.
 //!
 //! Deviations: windows are in segments. The draft reduces the window at once. In tailback, only
 //! ssthresh gets the reduced value at once. Linux's PRR then reduces the window to ssthresh, so
@@ -82,7 +82,7 @@ pub(in crate::cc) struct RapidStart {
     /// Smallest RTT of this round; `NEVER` before its first sample.
     floor: Time,
     /// Estimate of the path's capacity, in segments. CUBIC sets its last maximum to a value that
-    /// depends on it.
+    /// depends on this estimate.
     path: Option<u32>,
 }
 

@@ -5,17 +5,18 @@
 //!
 //! Sent and delivered segments are counted in bins. A bin lasts 0.35 of the first RTT. At the end
 //! of a bin, SEARCH compares two numbers of segments. The first number was delivered in the last
-//! ten bins, and the second number was sent in ten bins one RTT earlier. This RTT is the latest
-//! sample. Slow start ends if at least 26 % fewer segments have been delivered than sent. The
-//! window then shrinks to the number of segments that were delivered in the latest period of the
-//! same length as the first RTT. The window does not shrink below the initial window.
+//! ten bins, and the second number was sent in ten bins one RTT earlier. For this comparison,
+//! SEARCH uses the latest RTT sample. Slow start ends if at least 26 % fewer segments have been
+//! delivered than sent. The window then shrinks to the number of segments that were delivered in
+//! the latest period of the same length as the first RTT. The window does not shrink below the
+//! initial window.
 //!
 //! In the following points, the draft specifies nothing, or tailback differs from the draft:
 //! - If the RTT is not a multiple of a bin, the ten bins of sent segments would begin and end
 //!   within bins. tailback interpolates to the time one RTT before the end of the current bin. The
 //!   draft's pseudo-code interpolates in the other direction.
 //! - If more than ten bins pass without an ACK, SEARCH discards all bins. The draft does not
-//!   specify this case.
+//!   specify how long SEARCH keeps bins without ACKs.
 //! - While the window shrinks, the sender sends one segment for every two that are delivered. If a
 //!   reduction begins, this phase ends.
 

@@ -45,7 +45,7 @@ fn windows(host: &mut Host, rtts: &[u64]) -> Vec<u32> {
 
 /// RttThresh is 1/8 of the smallest RTT in the last round. In this test, RttThresh is 1/8 of 40 ms,
 /// which is 5 ms. In conservative slow start (CSS), an ACK increases the window by a quarter of a
-/// segment. HyStart++ decides at the eighth sample of a round. So each of the seven ACKs before it
+/// segment. HyStart++ decides at the eighth sample of a round. So each of the first seven ACKs
 /// increases the window by a full segment.
 #[test]
 fn a_rise_by_an_eighth_slows_down() {
@@ -89,8 +89,8 @@ fn eight_samples_decide() {
     assert_eq!(grown, [1, 6, 0, 1, 0]);
 }
 
-/// Conservative slow start lasts five rounds, including the round in which it begins. When it ends,
-/// ssthresh is set to the window.
+/// Conservative slow start lasts five rounds, including the round in which it begins. When
+/// conservative slow start ends, ssthresh is set to the window.
 #[test]
 fn five_conservative_rounds_end_slow_start() {
     let mut host = host("hystart++", 40);
@@ -270,7 +270,7 @@ fn resumed(saved: (i64, u64)) -> Host {
 }
 
 /// Once the initial window has been acknowledged, the window jumps to half of the saved window.
-/// Packets are then paced over an RTT.
+/// After this jump, packets are paced over an RTT.
 #[test]
 fn careful_resume_jumps_to_half_of_the_saved_window() {
     let mut host = resumed((1_000, 100));

@@ -5,7 +5,7 @@ use crate::impairments::options::time;
 use crate::registry::{Options, Value};
 use crate::rng::Stream;
 
-/// A probability distribution of packet delays. Its parameters are in ns.
+/// A probability distribution of packet delays. The parameters of the distribution are in ns.
 pub(super) enum Distribution {
     Uniform { mean: f64 },
     Normal { mean: f64, deviation: f64 },
@@ -47,7 +47,8 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // On average, a packet waits 1 ms for the medium. The time of the collisions is added.
+            // On average, a packet waits 1 ms for the medium. The duration of its collisions is
+            // added to this wait.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
@@ -65,9 +66,9 @@ impl Distribution {
 
     /// Maps a draw of the standard normal distribution to a delay, in ns.
     pub fn at(&self, z: f64) -> f64 {
-        // Compute the probability of values below `z` and that of values above `z`. Of the two,
-        // `below` is precise if the probability below `z` is small, and `above` is precise if the
-        // probability above `z` is small.
+        // Compute the probability of values below `z` and that of values above `z`. `below` is
+        // precise if the probability below `z` is small, and `above` is precise if the probability
+        // above `z` is small.
         let below = || 0.5 * libm::erfc(-z * std::f64::consts::FRAC_1_SQRT_2);
         let above = || (0.5 * libm::erfc(z * std::f64::consts::FRAC_1_SQRT_2)).max(LEAST_TAIL);
         match self {
@@ -99,7 +100,7 @@ fn poisson(stream: &mut Stream, mean: f64) -> f64 {
 }
 
 /// Draws the delay of a packet on a busy Wi-Fi channel, in ns. The packet waits some milliseconds
-/// for the medium. Sometimes it also collides about a dozen times.
+/// for the medium. Sometimes the packet also collides about a dozen times.
 pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
     let medium = poisson(stream, 1.0);
     let part = stream.uniform();

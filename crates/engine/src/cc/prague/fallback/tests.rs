@@ -30,8 +30,8 @@ fn least_alpha(bits: u32, unscaled: bool, base: u64, queue: u64, swing: u64) -> 
 }
 
 /// An RTT that varies by 0.2 ms indicates an L4S queue. An RTT that varies by 4 ms indicates a
-/// classic queue, if the queueing delay is 8 ms. If alpha has 24 digits but the reference values
-/// have 20, every RTT seems to indicate a classic queue.
+/// classic queue, if the queueing delay is 8 ms. If alpha has 24 binary digits but the reference
+/// values have 20, every RTT seems to indicate a classic queue.
 #[test]
 fn variation_and_delay_of_the_queue_decide() {
     for bits in [20, 24] {

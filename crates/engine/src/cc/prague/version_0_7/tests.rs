@@ -98,7 +98,7 @@ fn the_first_mark_halves_the_window() {
         assert!((window(&host) - expected).abs() < 0.01, "alpha {init}");
         let left = host.flight.in_flight();
         (0..left).for_each(|_| host.ack(1));
-        // In the meantime, the window grows by 1 or 2 segments.
+        // During the reduction, the window also grows by 1 or 2 segments.
         let more = f64::from(host.window.cwnd) - expected;
         assert!((1.0..=2.0).contains(&more), "alpha {init}: {more}");
     }
@@ -188,8 +188,8 @@ fn the_window_is_the_rate_times_a_slow_rtt() {
         host.window.pacing_rate as f64 * rtt_s * 8e6 / (1 << 23) as f64 / 1500.0
     };
     host.conn.cwnd_limited = true;
-    // The rate has a minimum growth per ACK, which would blur this relation. So measure the window
-    // after a reduction.
+    // The rate has a minimum growth per ACK, which would hide the relation between window and rate.
+    // So measure the window after a reduction.
     (0..10).for_each(|_| host.round());
     host.marked_round(1);
     let found = window(&host);
@@ -232,8 +232,9 @@ fn pacing_by_packets() {
     }
 }
 
-/// After each update of alpha, the pacing rate is 4/128 higher for half a virtual RTT. After that,
-/// it is 4/128 lower. Averaged over time, the pacing rate equals the rate.
+/// After each update of alpha, the pacing rate is 4/128 higher for half a virtual RTT. In the
+/// second half of the virtual RTT, the pacing rate is 4/128 lower. Averaged over time, the pacing
+/// rate equals the rate.
 #[test]
 fn the_pacing_rate_swings_by_three_percent() {
     let mut host = by_rate(100, Time::from_ms(5), 4);
