@@ -120,7 +120,7 @@ impl Bucket {
     }
 }
 
-/// Returns how many tokens a frame uses, in bit/s x ns.
+/// Returns how many tokens a frame consumes. The unit of tokens is bit/s x ns.
 fn bits(len: u32) -> u128 {
     u128::from(len) * 8 * 1_000_000_000
 }
@@ -140,7 +140,7 @@ mod tests {
     const RATE: RatePlan = RatePlan::Constant(Rate(10_000_000));
 
     /// Returns how many packets leave at once if the bucket is full, and how long the next packet
-    /// then waits.
+    /// waits after them.
     fn at_once(burst: u64, len: u32) -> (u32, Time) {
         let mut bucket = Bucket::new(Bytes(burst));
         let now = Time::from_secs(1);

@@ -72,7 +72,7 @@ pub trait Queue: Send {
     }
 
     /// Returns the packets at these positions behind the head, the farthest first. Returns `None`
-    /// if the queue cannot find them. The link uses these packets only to prefetch memory.
+    /// if the queue cannot find these packets. The link uses these packets only to prefetch memory.
     fn ahead(&self, _places: [usize; 3]) -> Option<[&Packet; 3]> {
         None
     }

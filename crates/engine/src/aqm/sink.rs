@@ -147,7 +147,7 @@ impl Sink {
         self.capture = None;
     }
 
-    /// Appends the records of packets to `out`, and clears them.
+    /// Appends the records of packets to `out`, and clears the records.
     pub fn take_packets(&mut self, out: &mut Vec<PacketEvent>) {
         if let Some(capture) = &mut self.capture {
             out.append(&mut capture.packets);

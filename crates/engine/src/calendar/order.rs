@@ -62,7 +62,7 @@ impl Key {
 
     /// Compares two packets that were pushed at the same time in different parts. Returns the order
     /// in which a single core would push these packets. Returns `None` if the keys do not contain
-    /// enough of the packets' paths to decide.
+    /// enough of the packets' paths to decide the order.
     pub fn order(&self, other: &Key) -> Option<Ordering> {
         for (place, (own, others)) in self.recent.iter().zip(&other.recent).enumerate() {
             if own.0 != others.0 {

@@ -124,10 +124,10 @@ pub trait CongestionControl: Send {
         default_of(Hook::Init);
     }
 
-    /// Returns the slow-start threshold, to which the window is then reduced. Called when CWR,
-    /// Recovery or Loss begins, and again at a timeout in a later window. When Recovery follows
-    /// CWR, the stack calls [`CongestionControl::loss_in_cwr`] instead. After a loss that a tail
-    /// loss probe has repaired, the stack enters CWR with [`Signal::Loss`].
+    /// Returns the slow-start threshold. The stack reduces the window to this threshold. Called
+    /// when CWR, Recovery or Loss begins, and again at a timeout in a later window. When Recovery
+    /// follows CWR, the stack calls [`CongestionControl::loss_in_cwr`] instead. After a loss that a
+    /// tail loss probe has repaired, the stack enters CWR with [`Signal::Loss`].
     fn ssthresh(&mut self, view: View<'_>, window: &Window, signal: Signal) -> u32;
 
     /// Increases the window. In Open, Disorder and Loss, the stack calls this hook for each ACK

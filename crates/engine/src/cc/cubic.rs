@@ -222,8 +222,8 @@ impl Cubic {
         self.note_delay(view, ack);
     }
 
-    /// Updates the smallest RTT. Returns the RTT of the ACK in us. Returns `None` if the ACK has no
-    /// RTT that describes the path.
+    /// Updates the smallest RTT. Returns the RTT of the ACK in us. Returns `None` if the ACK gives
+    /// no RTT sample, or if its sample does not describe the path.
     #[inline(always)] // the function has two callers, and one of them rarely runs
     fn note_delay(&mut self, view: View<'_>, ack: &Ack) -> Option<u32> {
         let rtt = ack.rtt?;

@@ -57,7 +57,8 @@ pub fn sends_ect1(control: &Algorithm) -> Option<bool> {
     Some(need(control)? == EcnNeed::Accurate)
 }
 
-/// Returns the kind of ECN that a congestion control needs, or `None` if it is not registered.
+/// Returns the kind of ECN that a congestion control needs, or `None` if this congestion control is
+/// not registered.
 pub fn need(control: &Algorithm) -> Option<EcnNeed> {
     let (name, options) = control.known()?;
     let entry = find(TABLE.entries(), name)?;

@@ -109,7 +109,8 @@ pub(super) struct Sce<R> {
     gain: u64,
     /// The value of the option `unit_quirk`, in bytes. 0 means the MSS.
     unit_quirk: u16,
-    /// Whether ESCE leaves ssthresh unchanged if it is larger than half of `loss_cwnd`.
+    /// Whether an ACK with ESCE leaves ssthresh unchanged if ssthresh is larger than half of
+    /// `loss_cwnd`.
     keep_larger: bool,
     /// Factor after a loss, in millionths.
     beta: u64,

@@ -1,7 +1,7 @@
-//! A sender without a network. Tests use it to call the hooks of a congestion control. The sender
-//! always has data, and its segments are acknowledged in order. The sender reduces its window as
-//! Linux does (by PRR in CWR and Recovery). The sender's delivery-rate samples report a rate of one
-//! window per RTT. The unit tests and the tests in `tests/` use this sender.
+//! A sender without a network. Tests use this sender to call the hooks of a congestion control. The
+//! sender always has data, and its segments are acknowledged in order. The sender reduces its
+//! window as Linux does (by PRR in CWR and Recovery). The sender's delivery-rate samples report a
+//! rate of one window per RTT. The unit tests and the tests in `tests/` use this sender.
 
 // Each test includes this file, but uses only some of its functions.
 #![allow(dead_code)]
@@ -37,7 +37,7 @@ pub fn window(cwnd: u32) -> Window {
     Window::new(cwnd, INFINITE_SSTHRESH, Growth::Segments)
 }
 
-/// Returns the counts of a sender that has this many segments in flight.
+/// Returns the counts of segments of a sender that has this many segments in flight.
 pub fn flight(segments: u32) -> Flight {
     Flight {
         nxt: u64::from(segments),

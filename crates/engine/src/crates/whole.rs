@@ -1,5 +1,5 @@
-//! A congestion control that implements every hook. Tests use it to check the code that forwards
-//! hooks.
+//! A congestion control that implements every hook. Tests use this congestion control to check the
+//! code that forwards hooks.
 
 use crate::cc::{
     Ack, CaState, CongestionControl, Control, CwndEvent, LostSegment, Needs, Signal, View, Window,

@@ -18,7 +18,7 @@ use crate::registry::{Entry, complete_defaults, find};
 use crate::rng::Stream;
 use crate::units::Time;
 
-/// Returns which congestion controls `entry` wraps, and which hooks it neither implements nor
+/// Returns which congestion controls `entry` wraps, and which hooks `entry` neither implements nor
 /// forwards. Returns `None` if `entry` does not wrap any congestion control of tailback.
 pub fn forgotten(entry: &'static Entry<cc::Build>) -> Option<(Vec<&'static str>, Vec<Hook>)> {
     let (mut control, notes) = probe(|| (entry.build)(&complete_defaults(entry)));

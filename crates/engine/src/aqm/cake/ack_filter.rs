@@ -43,7 +43,7 @@ fn blocks(ack: &Packet) -> impl Iterator<Item = (u64, u64)> + Clone {
 }
 
 /// Compares the SACK blocks of two ACKs. Returns `Less` if `newer` leaves out segments of `older`,
-/// and `Greater` if it adds segments. Otherwise returns `Equal`.
+/// and `Greater` if `newer` adds segments. Otherwise returns `Equal`.
 fn compare(older: &Packet, newer: &Packet) -> Ordering {
     let size = |ack: &Packet| blocks(ack).map(|(a, b)| b - a).sum::<u64>();
     let (old, new) = (blocks(older), blocks(newer));

@@ -140,7 +140,7 @@ impl Vars {
     }
 
     /// RFC 8033 section 4.1: a packet of `len` bytes arrives when `backlog` bytes are queued.
-    /// Returns whether to drop or mark it.
+    /// Returns whether to drop or mark this packet.
     #[inline]
     pub fn drop_early(&mut self, p: &Params, backlog: u64, len: u64, rng: &mut Stream) -> bool {
         if self.burst > 0

@@ -1,5 +1,5 @@
-//! Tests that each class has its own thresholds and probability, and that both classes measure the
-//! same queue.
+//! Tests that each class has its own thresholds and probability, and that the averages of both
+//! classes measure the length of the whole queue.
 
 use tailback_record::Cause;
 

@@ -14,7 +14,8 @@ fn bbr() -> Bbr {
     Bbr::new(&options(&ENTRY, &[]))
 }
 
-/// Returns BBR on a path of 100 Mbit/s and 40 ms, which holds 345 segments.
+/// Returns BBR on a path with a rate of 100 Mbit/s and an RTT of 40 ms. The BDP of this path is 345
+/// segments.
 fn known_path() -> (Bbr, Stack) {
     let (mut cc, mut stack) = (bbr(), Stack::new(10));
     stack.conn.now = Time::from_secs(1);

@@ -17,7 +17,7 @@ pub(super) enum Interrupted {
 pub(super) struct Undo {
     pub bounds: Bounds,
     pub interrupted: Interrupted,
-    /// Whether a loss recovery is in progress and the state from before it is saved.
+    /// Whether a loss recovery is in progress and the state from before the recovery is saved.
     pub saved: bool,
 }
 

@@ -127,8 +127,8 @@ impl Bbr3 {
         self.max_bw().min(self.bounds.bw_lo).min(self.bounds.bw_hi)
     }
 
-    /// Returns how many segments a burst has. In Google's branch, bursts are longer if the RTT is
-    /// below 3 ms.
+    /// Returns the number of segments in a burst. In Google's branch, bursts are longer if the RTT
+    /// is below 3 ms.
     fn burst(&self, view: View<'_>, window: &Window) -> u32 {
         self.params.tso_segs.unwrap_or_else(|| {
             let extra = match self.params.draft {

@@ -24,8 +24,8 @@ fn draft() -> Params {
     Params::of(&options(&ENTRY, &[("draft", Value::Word("06"))]))
 }
 
-/// Returns BBR in PROBE_BW on a path of 100 Mbit/s and 40 ms. The path holds 346 segments, rounded
-/// up.
+/// Returns BBR in PROBE_BW on a path with a rate of 100 Mbit/s and an RTT of 40 ms. The BDP of this
+/// path is 346 segments, rounded up.
 fn known_path() -> (Bbr3, Stack) {
     on_known_path(params())
 }

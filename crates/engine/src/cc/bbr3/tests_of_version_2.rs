@@ -1,5 +1,6 @@
 //! Tests BBR version 2 against values that were computed by hand. As in the tests of version 3, the
-//! path has a rate of 100 Mbit/s and an RTT of 40 ms. It holds 346 segments, rounded up.
+//! path has a rate of 100 Mbit/s and an RTT of 40 ms. The BDP of this path is 346 segments, rounded
+//! up.
 
 use super::bounds::NO_BOUND;
 use super::params::Params;
@@ -88,8 +89,8 @@ fn three_rounds_without_growth_fill_the_pipe() {
 }
 
 /// `bbr2_update_cycle_phase`: once a probe has lasted for the smallest RTT, it ends when 1.25
-/// bandwidth-delay products are in flight. The path holds 346 segments. 1.25 times 346 segments is
-/// 432, and the probe may put 2 more segments into flight.
+/// bandwidth-delay products are in flight. The BDP of the path is 346 segments. 1.25 times 346
+/// segments is 432, and the probe may put 2 more segments into flight.
 #[test]
 fn a_probe_ends_at_one_and_a_quarter_volumes() {
     for (elapsed_ms, in_flight, ends) in [(41, 434, true), (41, 433, false), (40, 500, false)] {

@@ -117,7 +117,8 @@ const AS_IT_WAS: &[Parameter] = &[
     },
 ];
 
-/// Returns the position of a word in `words`, which is the value of the module's parameter.
+/// Returns the position of a word in `words`. This position is the value of the kernel module's
+/// parameter.
 fn place(value: &Value, words: &[&str]) -> Result<u64, (&'static str, &'static str)> {
     let at = match value {
         Value::Word(word) => words.iter().position(|known| known == word),

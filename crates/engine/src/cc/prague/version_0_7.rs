@@ -37,8 +37,8 @@ const MAX_SCALED_RTT: u64 = 100_000 << 3;
 const SCALABLE_R0: u64 = (1 << 14) << 3;
 const SCALABLE_R1: u64 = ((1 << 10) + (1 << 9)) << 3;
 
-/// Whether additive increase and reductions apply to the window or to the rate (option `mode`, the
-/// module's `prague_cwnd_mode`).
+/// Whether additive increase and reductions apply to the window or to the rate (option `mode`,
+/// parameter `prague_cwnd_mode` of the L4S team's module).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Window,
@@ -77,7 +77,7 @@ pub(super) struct Prague {
     rate: u64,
     /// The slow RTT in us/8, multiplied by 2^`SLOW_RTT`.
     slow_rtt: u64,
-    /// Whether the window is small, so that with `Mode::Switch` the rate replaces it.
+    /// Whether the window is so small that the rate replaces the window with `Mode::Switch`.
     small: bool,
     /// The rate before the last loss.
     loss_rate: u64,

@@ -143,7 +143,7 @@ impl Search {
     }
 
     /// Returns which fraction of the segments that were sent one RTT earlier has not been
-    /// delivered. Returns `None` if the stored bins do not reach far enough back.
+    /// delivered. Returns `None` if no bins from one RTT earlier are stored.
     fn lag(&self, rtt: Time) -> Option<f64> {
         let back = rtt.ns() / self.bin.ns();
         let before = self.index.checked_sub(back)?;

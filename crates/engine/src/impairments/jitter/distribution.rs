@@ -47,8 +47,8 @@ impl Distribution {
                 let list = options.list("quantiles").iter();
                 Distribution::Quantiles(list.filter_map(Value::number).collect())
             }
-            // On average, a packet waits 1 ms for the medium. The duration of its collisions is
-            // added to this wait.
+            // This formula assumes that a packet waits 1 ms for the medium on average. The duration
+            // of the packet's collisions is added to this wait.
             _ => Distribution::Wifi {
                 collisions: ((mean / 1e6 - 1.0) / (COLLISIONS * COLLISION_MS)).clamp(0.0, 1.0),
             },
@@ -99,8 +99,8 @@ fn poisson(stream: &mut Stream, mean: f64) -> f64 {
     count
 }
 
-/// Draws the delay of a packet on a busy Wi-Fi channel, in ns. The packet waits some milliseconds
-/// for the medium. Sometimes the packet also collides about a dozen times.
+/// Draws the delay of a packet on a busy Wi-Fi channel, in ns. The packet waits up to a few
+/// milliseconds for the medium. Sometimes the packet also collides about a dozen times.
 pub(super) fn wifi(stream: &mut Stream, collisions: f64) -> f64 {
     let medium = poisson(stream, 1.0);
     let part = stream.uniform();
