@@ -30,9 +30,9 @@ def test_the_simulators_window_is_that_of_linux(
 
 
 def test_marks_at_regular_distances_leave_dctcp_half_a_distance() -> None:
-    # A reduction lasts for a round of W packets. It sets to 0 the count of acknowledged packets
-    # with which the window grows (`tcp_init_cwnd_reduction`). After the reduction, the window grows
-    # only if W more packets are acknowledged before the next mark. So the window settles at W =
-    # n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
+    # A reduction lasts for a round of W packets. The reduction also resets the count of packets
+    # towards the next increase of the window (`tcp_init_cwnd_reduction`). After the reduction, the
+    # window grows only if W more packets are acknowledged before the next mark. So the window
+    # settles at W = n/2. The reduction by alpha W/2 = 1/4 segment is rounded to 0.
     [window] = laws.linux()["dctcp, every 100th marked"]
     assert window == pytest.approx(100 / 2, abs=1)

@@ -467,8 +467,7 @@ def test_harm_is_what_it_is_defined_as(compared: tb.Comparison) -> None:
             assert (found.n, found.of) == (len(known), SEEDS)
             assert found.mean == pytest.approx(math.fsum(harms) / len(harms))
             assert cells[name, path].values["alone"].n == 0
-            # The comparison compares the harm with 0, because a flow without a competitor suffers
-            # no harm.
+            # The harm is compared with 0, because a flow without a competitor suffers no harm.
             samples = cells[name, path].samples
             assert sorted(samples["beside"].values()) == pytest.approx(sorted(harms))
             assert {*samples["alone"].values()} == {0.0}

@@ -12,7 +12,7 @@
 //! The kernel tree has two unintended effects, which are off by default in tailback:
 //! - The counters of the kernel tree count bytes, and assume that a segment of the window has
 //!   `rcv_mss` bytes. A host that only sends data never measures `rcv_mss`, so the value stays at
-//!   536. As a result, growth and the response to marks are 1448/536 = 2.7 times as strong as
+//!   536 bytes. As a result, growth and the response to marks are 1448/536 = 2.7 times as strong as
 //!   intended. The option `unit_quirk` enables this effect.
 //! - The congestion controls of the kernel tree apply their factor at the end of CWR and of
 //!   Recovery. By then, the stack has already reduced the window to ssthresh, which is half of the

@@ -11,12 +11,12 @@
 //!    moderation: 2, 8, 16, 32 and 64 us. The period begins with a completion, and restarts with
 //!    each further completion.
 //! 2. **The hypervisor wakes the virtual processor.** If KVM polls for the interrupt, the wake-up
-//!   takes little time. A round trip of a request takes 34 us without polling and 27 us with
-//!   polling (commit message of "KVM: dynamic halt-polling", Linux 4.4). The difference of 7 us is
-//!   the shortest wait here: a halt of a processor that does not sleep. KVM stops polling after 200
-//!   us (`KVM_HALT_POLL_NS_DEFAULT`, x86). The physical processor may then sleep. According to
-//!   Linux's table of idle states (`intel_idle.c`), a server processor needs 170 us to leave its
-//!   deepest state (C6 of Ice Lake). This time is the longest wait here.
+//!    takes little time. A round trip of a request takes 34 us without polling and 27 us with
+//!    polling (commit message of "KVM: dynamic halt-polling", Linux 4.4). The difference of 7 us is
+//!    the shortest wait here: a halt of a processor that does not sleep. KVM stops polling after
+//!    200 us (`KVM_HALT_POLL_NS_DEFAULT`, x86). The physical processor may then sleep. According to
+//!    Linux's table of idle states (`intel_idle.c`), a server processor needs 170 us to leave its
+//!    deepest state (C6 of Ice Lake). This time is the longest wait here.
 //!
 //! So a wait is 9 to 234 us; we round these values to 10 and 230 us. A measurement that we did not
 //! use lies within this range. In a guest of KVM, a sleep ends 30 to 80 us late, "depending on
