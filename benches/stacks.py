@@ -4,9 +4,10 @@ per data packet.
     python benches/stacks.py
 
 Each stack transfers 200 MB over a bottleneck of 100 Mbit/s with fq_codel. The RTT is 20 ms, and
-there are no other flows. quinn uses encryption and ECN, and smoltcp does not. A data packet is a packet of the sender. The CPU time
-is the time of the whole run. This time includes the sender, the receiver, the network and the
-writing of files. The fastest of three runs is used, because host load can only slow down a run.
+there are no other flows. quinn uses encryption and ECN, and smoltcp does not. A data packet is a
+packet of the sender. The CPU time is the time of the whole run. This time includes the sender, the
+receiver, the network and the writing of files. The fastest of three runs is used, because host load
+can only slow down a run.
 
 Instructions are counted in the example `count` of the stack's crate, under valgrind, for 20 MB over
 the same path. Host load does not affect these counts.
