@@ -24,8 +24,8 @@ def compare_stored(sources: Sequence[Path], chosen: Sequence[str] = ()) -> Compa
     A source is a sweep (`results/sweeps/ID`), a run (`results/runs/ID`), a Flent data file
     (`.flent.gz`), or a folder of Flent files that are repetitions of one experiment. A source can
     also be a qlog file of a sender (`.qlog`, `.sqlog`). A data file has no parameters, so it is
-    compared with a single sweep point. tailback ignores the values that were measured before the end
-    of the sweep point's warm-up. The first source may be a baseline file (`.tailback.json`)."""
+    compared with a single sweep point. tailback ignores values that were measured before the end of
+    the sweep point's warm-up. The first source may be a baseline file (`.tailback.json`)."""
     from tailback.interop import flent_results, qlog_results
 
     beds = [at for at, source in enumerate(sources) if flent_results.is_source(source)]
