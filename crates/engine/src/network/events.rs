@@ -91,7 +91,7 @@ impl Network {
         loop {
             let waiting = &mut self.pipes[id as usize].packets;
             if waiting.pop_if(&mut packet, |head| head.stamp <= self.now) {
-                self.look_into_pipe(id);
+                self.look_into_pipe(id, &packet);
                 self.arrive(&mut packet);
                 continue;
             }

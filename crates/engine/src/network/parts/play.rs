@@ -242,7 +242,7 @@ impl Network {
             if let (Some(order), Some(key)) = (&mut self.calendar.order, key) {
                 order.leaves(id, key);
             }
-            self.look_into_pipe(id);
+            self.look_into_pipe(id, &packet);
             self.arrive(&mut packet);
         }
     }
