@@ -77,9 +77,9 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"scenarios on both engines and compares the results. Each row of the table is a group "
             f"of scenarios. Each group has scenarios with `{name}`, but the numbers count all "
             f"scenarios of the group, including those without `{name}`. The column *scenarios* "
-            "shows how many scenarios a group has. Each further column is for one quantity. The column counts the "
-            "scenarios in which the values of this quantity on the two engines differ by at most "
-            "a limit.\n"
+            "shows how many scenarios a group has. Each further column is for one quantity. The "
+            "column counts the scenarios in which the values of this quantity on the two engines "
+            "differ by at most a limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
