@@ -453,8 +453,8 @@ def _subject(league: League, subject: Subject) -> Iterator[str]:
     yield f"# {subject.title}: sections of the standards\n"
     yield (
         f"`tailback evaluate` tests {_what(subject)} against "
-        f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. {name} "
-        f"fails {counts['fail']} of them{_worse(subject)}. {open_} section"
+        f"{decided + counts['undecided']} sections of {STANDARDS[subject.suite]}. Of "
+        f"these sections, {name} fails {counts['fail']}{_worse(subject)}. {open_} section"
         f"{' is' if open_ == 1 else 's are'} undecided."
         f"{missing} See [all algorithms](../league.md), and [what the verdicts and harm "
         "mean](../../how-to/evaluate.md).\n"
