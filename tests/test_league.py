@@ -132,8 +132,9 @@ def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path:
     assert "is worse than CUBIC in 1 of them. 0 sections are undecided." in page
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
-    assert "(worse): 0.5 [0.4, 0.6], allowed at most 0.05. Measure: share. Result: what." in worst
-    assert "(fail): 0.01, allowed at least 0.05. Measure: share." in second
+    assert "(worse): the measured value is 0.5 [0.4, 0.6], but must be at most 0.05." in worst
+    assert "Measure: share. Result: what." in worst
+    assert "(fail): the measured value is 0.01, but must be at least 0.05. Measure: share." in second
     assert "No result of reno is beyond its bound." in made[tmp_path / "league" / "reno.md"]
     row = "| [bbr3 of draft 06](league/bbr3-06.md) | 1 | 1 | 0 | 5.2 Title"
     assert row in made[tmp_path / "league.md"]

@@ -506,10 +506,11 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 
 def _sentence(row: Row) -> str:
     data = row.data
-    verdict, limit = (f" ({row.verdict})", f", allowed {row.limit}") if row.is_bad else ("", "")
+    verdict, limit = (f" ({row.verdict})", f", but must be {row.limit}") if row.is_bad else ("", "")
     note = f" {_worst(data['note'])}" if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
-    return f"{title}: {row.number}{limit}. Measure: {in_full(data['measure'])}.{note}"
+    measured = f"the measured value is {row.number}{limit}"
+    return f"{title}: {measured}. Measure: {in_full(data['measure'])}.{note}"
 
 
 def _worst(note: str) -> str:

@@ -202,7 +202,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Advances the time to `to` and runs the timers that expire until this time.
+    /// Advances the time to `to` and runs the timers that are due by then.
     fn pass_time(&mut self, to: Time) {
         while let Some(host) = &mut self.host {
             let due = host.deadline();

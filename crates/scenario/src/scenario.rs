@@ -102,8 +102,8 @@ pub enum Param {
     Name(String),
 }
 
-/// One run: a combination of swept values with a seed. A run shares data with the runs of the same
-/// combination with other seeds.
+/// One run: a combination of swept values and a seed. Runs that differ only in their seeds share
+/// data.
 #[derive(Clone, Debug)]
 pub struct Point {
     /// The swept keys, with their values at this sweep point.

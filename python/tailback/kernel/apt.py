@@ -104,9 +104,9 @@ def choose_mirror(entries: Iterable[Entry]) -> str:
 
     An entry is a candidate if it has a component `main`, is not a security archive, and seems to
     belong to Debian. The best evidence that an entry belongs to Debian is a signature by Debian's
-    keyring. The second-best evidence is a host of debian.org. The weakest evidence, for an entry
-    without a key, is a path that ends in /debian. The function chooses the first entry with the
-    best evidence.
+    keyring. The second-best evidence is a host of debian.org. If an entry has no key, a URL path
+    that ends in /debian is the weakest evidence. The function chooses the first entry with the best
+    evidence.
     """
     best = (3, FALLBACK_MIRROR)
     for entry in entries:

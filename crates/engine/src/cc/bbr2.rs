@@ -24,8 +24,8 @@
 //! (github.com/L4STeam/linux, commit 009adfe4). This variant differs from v2alpha as follows:
 //!
 //! - BBR responds to marks at every RTT. BBR uses Accurate ECN and ECT(1).
-//! - Marks lower only `inflight_lo`, as in version 3. Marks neither lower `bw_lo` nor bound the
-//!   bandwidth.
+//! - A mark lowers only `inflight_lo`, as in version 3. It does not lower `bw_lo` and sets no bound
+//!   on the bandwidth.
 //! - PROBE_DOWN has a gain of 0.91. PROBE_UP adds 0.25 to the gain of the window.
 //! - To detect growth in STARTUP, BBR checks every bandwidth sample. v2alpha checks only the
 //!   largest bandwidth, once per round trip.

@@ -15,8 +15,8 @@
 //! For a year, the version number stayed at 0.6 although the module changed. Some commits of
 //! version 0.6 store the fractional part of the window. A few of these commits also use the
 //! fractional part to compute the pacing rate. By default, tailback computes the pacing rate from
-//! whole packets (option `pace`). Earlier commits and version 0.7 also compute the pacing rate from
-//! whole packets.
+//! the window without its fractional part (option `pace`). Earlier commits and version 0.7 do the
+//! same.
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0. The first
 //! mark halves the window. But in slow start, the first mark does not halve the window if its ACK
@@ -344,10 +344,11 @@ pub struct Prague {
     reno: bool,
     alpha: Alpha,
     cwr_stamp: Time,
-    /// The change of the window that is still to be applied, in 2^-20 segments. Each ACK changes
-    /// the window by at most one segment.
+    /// The change of the window that is still to be applied, in units of 2^-20 segments. Each ACK
+    /// changes the window by at most one segment.
     carry: i64,
-    /// Growth of the window after a whole window of unmarked segments, in 2^-20 segments.
+    /// Growth of the window after a whole window of unmarked segments, in units of 2^-20
+    /// segments.
     increase: u64,
     /// The value of `carry` before the last loss.
     loss_carry: i64,
@@ -365,7 +366,8 @@ impl Prague {
         self.scaling != Scaling::Off && !window.in_slow_start() && self.round >= self.transition
     }
 
-    /// Returns the window in 2^-20 segments. Includes the fractional part, if it is stored.
+    /// Returns the window in units of 2^-20 segments. This includes the fractional part, if it is
+    /// stored.
     fn window(&self, window: &Window) -> u64 {
         let whole = i64::from(window.cwnd) << CWND_SHIFT;
         let carry = if self.fraction { self.carry } else { 0 };

@@ -34,7 +34,7 @@ pub struct Entry<B: 'static> {
     pub rules: Rules,
     /// Sets defaults that depend on other options, and rejects combinations of options that
     /// contradict each other. Runs after all options of the scenario have been read and the simple
-    /// defaults have been filled in. Use [`no_finish`] if no option needs this.
+    /// defaults have been filled in. Use [`no_finish`] if the options need no such function.
     pub finish: fn(&mut Options) -> Result<(), Vec<OptionError>>,
     /// The constructor.
     pub build: B,

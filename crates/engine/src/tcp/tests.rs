@@ -306,11 +306,11 @@ fn joined_segments_are_paced_together() {
     assert_eq!(gaps(ms(100)), (12, 2 * 833_334));
     // With an RTT of 20 ms, 5.86 segments leave in 1/1024 s, so a burst has 5 segments.
     assert_eq!(gaps(ms(20)), (15, 5 * 166_667));
-    // With an RTT of 4 ms, a burst has 65536 >> 7 additional bytes, which makes 29.3 + 0.35
-    // segments.
+    // With an RTT of 4 ms, 29.3 segments leave in 1/1024 s. A burst has 65536 >> 7 additional
+    // bytes, which are 0.35 segments.
     assert_eq!(gaps(ms(4)), (39, 29 * 33_334));
-    // With an RTT of 2 ms, a burst has 65536 >> 3 additional bytes, which makes 14.6 + 5.7
-    // segments.
+    // With an RTT of 2 ms, 14.6 segments leave in 1/1024 s. A burst has 65536 >> 3 additional
+    // bytes, which are 5.7 segments.
     assert_eq!(gaps_at(50, ms(2)), (30, 20 * 66_667));
 }
 

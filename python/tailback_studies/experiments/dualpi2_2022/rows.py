@@ -1,5 +1,5 @@
-"""Lists all published and measured values, and separately the values whose errors exceed a goal's
-limit."""
+"""Lists all published and measured values. A second list has the values whose error exceeds the
+limit of a criterion."""
 
 from __future__ import annotations
 

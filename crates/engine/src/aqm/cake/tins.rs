@@ -12,7 +12,7 @@ pub enum Tins {
     Diffserv3,
     /// Four tins: bulk, best effort, video, voice.
     Diffserv4,
-    /// Eight tins. The service class that a DSCP denotes selects the tin.
+    /// Eight tins. Cake chooses the tin by the service class that the packet's DSCP denotes.
     Diffserv8,
 }
 

@@ -113,7 +113,7 @@ impl Runner<'_> {
         let mut environment = self.environment()?;
         let mut about_programs = self.end_programs()?;
         // Call this function after the programs have ended, because the function starts processes.
-        // While programs run, the memory may be too small for these processes.
+        // While programs run, the guest may not have enough memory for more processes.
         about_programs.extend(gates::warnings(job, self.namespaces)?);
         environment.warnings.extend_from_slice(&about_programs);
         Ok(GuestResult {
