@@ -55,8 +55,8 @@ keys! {
         duration: Time = POSITIVE_TIME.required();
         /// Measurements begin at this time.
         warmup: Time = ANY_TIME.default("0s");
-        /// Seed of every random stream. A sweep with several seeds uses this seed and the next
-        /// larger numbers.
+        /// Seed of every random stream. A sweep with several seeds uses this seed, this seed + 1,
+        /// and so on.
         key seed = int(0, i64::MAX).default("1");
         /// The Linux kernel that runs the scenario; kernel engine only. A guest kernel is a Linux
         /// kernel that you have built for the kernel engine (`tailback kernel list`). Name the
@@ -70,9 +70,9 @@ keys! {
         start_jitter: Time = ANY_TIME;
         /// Largest random delay that each host adds to a packet. The delays are uniformly
         /// distributed from 0 to this value. Packets keep their order. The value must be less than
-        /// the time that the slowest link needs to transmit a packet. At a FIFO, use nine tenths of
-        /// the transmission time of a packet. Without jitter, the exact times at which packets
-        /// arrive at a FIFO may determine how fast each flow is.
+        /// the time that the slowest link needs to transmit a packet. If the bottleneck has a FIFO,
+        /// set this key to nine tenths of a packet's transmission time. Without jitter, the exact
+        /// times at which packets arrive at a FIFO may determine how fast each flow is.
         host_jitter: Time = ANY_TIME.default("0s");
         /// The kind of all hosts, which determines how hosts delay packets. A host that is not
         /// "ideal" holds packets before they leave, and then sends all of them together, in order
@@ -80,10 +80,11 @@ keys! {
         /// `host_jitter` cannot be set. Only the simulator supports "vm-shared".
         hosts: &'static HostKind = plain(Kind::Word(hosts::NAMES)).default("ideal").since("0.2");
         /// The time for which every host has already been running when the run begins. This time
-        /// determines when the host's timer ticks of 1 ms occur. By default, each host has a random
-        /// running time, which depends on the seed. If all hosts had the same running time,
-        /// timeouts of equal flows would occur at the same instant. Only the simulator supports
-        /// this key. On the kernel engine, all hosts share the ticks of one kernel.
+        /// determines when the host's timer ticks, which are 1 ms apart, occur. By default, each
+        /// host has a random running time, which depends on the seed. If all hosts had the same
+        /// running time, timeouts of equal flows would occur at the same instant. Only the
+        /// simulator supports this key. On the kernel engine, all hosts share the ticks of one
+        /// kernel.
         timer_phase: Option<Time> = ANY_TIME;
         /// The link, if the scenario has only one link. The name of this link is "bottleneck".
         key bottleneck = key(KeyKind::Table(&LinkPlan::TABLE));
@@ -102,10 +103,10 @@ keys! {
         /// Traffic besides flows: unresponsive UDP, or short TCP connections.
         traffic: Vec<TrafficPlan> => key(KeyKind::List(&TrafficPlan::TABLE));
         /// Unmodified programs on the kernel engine, or transport stacks in the simulator. Each
-        /// entry has its own two hosts, a sender and a receiver. Packets from the sender's host
-        /// follow the entry's `route`. Packets from the receiver's host travel in the reverse
-        /// direction. `kind` selects a ready-made program; write the program's options in the same
-        /// table.
+        /// entry of [[programs]] has its own two hosts, a sender and a receiver. Packets from the
+        /// sender's host follow the entry's `route`. Packets from the receiver's host travel in the
+        /// reverse direction. `kind` selects a ready-made program; write the program's options in
+        /// the same table.
         programs: Vec<ProgramPlan> => key(KeyKind::List(&ProgramPlan::TABLE));
         /// Changes during the run. Events can change links and their queues, and the times at which
         /// flows and sources start and stop.

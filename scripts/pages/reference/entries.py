@@ -86,7 +86,7 @@ def _index(kind: Kind, entries: list[Entry], stacks: list[adapters.Adapter]) -> 
     yield f"# {kind.title}\n\n{kind.usage}\n"
     yield (
         f"`tailback list {kind.registry}` prints this list. `tailback list {kind.registry} "
-        "--options` also prints the options of each entry.\n"
+        "--options` prints the list with all options.\n"
     )
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"

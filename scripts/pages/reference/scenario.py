@@ -96,17 +96,17 @@ def _scenario() -> Iterator[str]:
 HOSTS = """\
 ### Kinds of hosts
 
-The key `hosts` selects one of these kinds. A wait begins with the first packet that a host holds.
-The waits of the sender's host and of the receiver's host are independent random times. Flows and
-sources share a host if they use the same pair of hosts. Flows and sources with the same names in
-the key `hosts` share their hosts. Flows and sources without names share their hosts if they have
-the same round-trip time, the same route, and the same settings of the host's TCP. Packets wait only
-before they leave a host. Links and routers do not hold packets.
+The key `hosts` selects the kind of all hosts. A wait begins with the first packet that a host
+holds. The waits of the sender's host and of the receiver's host are independent random times. Each
+flow or source has a pair of hosts, which other flows and sources may share. Flows and sources with
+the same names in the key `hosts` share their hosts. Flows and sources without names share their
+hosts if they have the same round-trip time, the same route, and the same settings of the host's
+TCP. Packets wait only before they leave a host. Links and routers do not hold packets.
 
 A host of the kind `vm-shared` pauses. Pauses begin at random times, even if the host has no
 packets. Packets that would leave during a pause leave together at the end of the pause, in order
 within each flow. The two hosts of a pair pause independently of each other. With `host_jitter`,
-each flow still has a jitter of its own, but all flows of an entry pause together.
+each flow has its own random jitter, but all flows of one entry in `[[flows]]` pause together.
 """
 
 

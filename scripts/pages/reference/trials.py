@@ -75,8 +75,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"For the page [{_title(page)}](../../evidence/{page}.md), tailback runs the same "
             f"scenarios on both engines and compares the results. Each row of the table is a group "
-            f"of scenarios. Each group has scenarios with `{name}`, but the numbers count all "
-            f"scenarios of the group, including those without `{name}`. The column *scenarios* "
+            f"of scenarios. The numbers in a row count all scenarios of the group, including "
+            f"scenarios without `{name}`. The column *scenarios* "
             "shows how many scenarios a group has. Each further column is for one quantity. The "
             "column counts the scenarios in which the values of this quantity on the two engines "
             "differ by at most a limit.\n"
@@ -89,8 +89,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "[The simulator against Linux](../../evidence/validation.md), the comparison of the "
-            f"two engines, does not include `{name}`.\n"
+            "tailback's [comparison of the simulator with Linux](../../evidence/validation.md) "
+            f"does not include `{name}`.\n"
         )
 
 

@@ -3,36 +3,38 @@
 //! tailback's RED follows sch_red and red.h of Linux 7.3. Every arriving packet updates the average
 //! queue length: the backlog at its arrival is the new sample. If the average is at least `min`,
 //! packets are marked or dropped at random. If the average is at least `max`, every packet is
-//! marked or dropped. In the following, pb is the probability on RED's curve at the current
-//! average. While the average is constant, the distance between two marks or drops is random. This
-//! distance is uniformly distributed from 1 to 1/pb packets. So a share of `2 pb/(1 + pb)` of the
-//! packets is marked or dropped. RED draws one random number for each mark or drop.
+//! marked or dropped. The formulas on this page call `pb` the probability that RED's curve gives
+//! for the current average. While the average is constant, the distance between two marks or drops
+//! is random. This distance is uniformly distributed from 1 to `1/pb` packets. So RED marks or
+//! drops a share of `2 pb/(1 + pb)` of the packets. RED draws one random number for each mark or
+//! drop.
 //!
-//! In Linux, red_dequeue starts an idle period if the queue is empty. The average decays by an
-//! amount that depends on the length of the idle period. But below a shaper (htb or tbf), RED never
-//! notices that its queue is empty, because the shaper does not dequeue from an empty queue. So the
+//! In Linux, a call of red_dequeue starts an idle period if the queue is empty. The longer the idle
+//! period, the more the average decays. But below a shaper (htb or tbf), RED never notices that its
+//! queue is empty, because the shaper does not dequeue from an empty queue. So below a shaper, the
 //! average falls only when packets arrive. By default, tailback's RED behaves like RED below a
-//! shaper (`idle = "hold"`). After a burst, the average may stay above `max` for a long time. As in
-//! Linux, RED then drops every arriving packet. RED drops arriving packets even if senders only
-//! retransmit one packet per timeout. With `idle = "decay"`, RED behaves as it does in Linux as the
-//! root qdisc of an interface.
+//! shaper (`idle = "hold"`). With this setting, the average may stay above `max` for a long time
+//! after a burst. While the average is above `max`, RED drops every arriving packet, as in Linux.
+//! This loss continues even if each sender retransmits only one packet per timeout. If `idle` is
+//! "decay", tailback's RED behaves like Linux's RED as the root qdisc of an interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
-//! `adaptive`, the probability changes every 500 ms, as in the kernel.
+//! `adaptive`, RED adjusts the probability every 500 ms, as in the kernel.
 //!
 //! Four features do not exist in Linux, and are off by default: `gentle`, values of `uniformise`
 //! other than `linux`, `include_arriving`, and thresholds in packets. `weight` and `probability`
 //! accept any value. In tc, the weight must be a power of two (Wlog).
 //!
-//! Known deviations: the average, the probability and the decay are computed in floating point.
-//! Over an idle period of m packets, the decay is (1-w)^m, where w is the weight. Linux uses
-//! fixed-point numbers. Linux takes (1-w)^m from a table of shifts, or approximates it by 1 - mw if
-//! the shift would be below one. The default of `bandwidth` is the link's rate, whereas tc's
-//! default is 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this
-//! packet counts only as dropped. If an option changes during a run, packets stay queued and the
-//! timer of `adaptive` continues. In contrast, Linux purges the queue and restarts the timer. The
-//! options harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet size
-//! does not scale the probability, even if the average is in bytes.
+//! Known deviations: tailback computes the average, the probability and the decay in floating
+//! point, whereas Linux uses fixed-point numbers. An idle period that is as long as the
+//! transmission of m packets multiplies the average by (1-w)^m, where w is the weight. Linux takes
+//! the factor (1-w)^m from a table of shifts. If the shift would be below one, Linux approximates
+//! the factor by 1 - mw. The default of `bandwidth` is the link's rate, whereas tc's default is
+//! 10Mbit. If RED marks a packet that is then dropped because the buffer is full, this packet
+//! counts only as dropped. If an event changes an option of `red`, packets stay queued and the
+//! timer of `adaptive` continues. In Linux, such a change purges the queue and restarts this timer.
+//! tc's options harddrop and nodrop are not implemented. As in Linux and unlike ns-2, the packet
+//! size does not scale the probability, even if the average is in bytes.
 
 use tailback_record::Cause;
 
@@ -67,13 +69,13 @@ pub const ENTRY: Entry<Build> = Entry {
         MAX,
         PROBABILITY,
         Opt {
-            doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. Default: 0.002, or the weight that follows from burst. In tc, the weight is a power of two.",
+            doc: "Weight of a sample in the average. With a weight of 1, the average is the instantaneous queue length. Default: 0.002, or the weight that follows from burst. In tc, the weight is a power of two.",
             default: None,
             ..WEIGHT
         },
         Opt {
             name: "burst",
-            doc: "Number of packets of avpkt bytes that may arrive at an empty queue before the average exceeds min. This number determines the weight, as in tc. \"tc\" is tc's default, (2 min + max)/(3 avpkt).",
+            doc: "Number of packets of avpkt bytes that may arrive at an empty queue before the average exceeds min. This number determines the weight, as in tc. The value \"tc\" means tc's default, (2 min + max)/(3 avpkt).",
             kind: Kind::WordOrInt {
                 words: &["tc"],
                 min: 1,
@@ -84,7 +86,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below this range. The probability stays between 1 % and 50 %. With Linux 5.7 or later, tc accepts the flag, but the kernel reads the flag from another field and never adapts. In this case, the kernel engine prints a warning.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below this range. The probability stays between 1 % and 50 %. In Linux 5.7 and later, the flag from tc alone does not start the adaptation. Therefore the kernel engine also sets the flag in `struct tc_red_qopt`, which starts the adaptation.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

@@ -5,10 +5,11 @@
 //! If the threshold is in bytes or packets, it is compared with the queue length that the packet
 //! finds on arrival (Alizadeh et al. 2010). If the threshold is a time, it is compared with the
 //! packet's sojourn time when the packet leaves. `step_thresh` of DualPI2 and `ce_threshold` of
-//! fq_codel are also step thresholds. Linux has no discipline that only marks at a threshold. So
-//! the kernel engine runs tailback's own module `sch_step`. Linux has similar disciplines: `red`
-//! with min = max and weight 1, and `codel` with `ce_threshold`. By default, packets that are not
-//! ECN-capable are neither marked nor dropped.
+//! fq_codel are also step thresholds. Linux has no queue discipline that marks at a threshold and
+//! does nothing else. So the kernel engine runs tailback's own module `sch_step` for `step`. Two
+//! queue disciplines of Linux can act similarly: `red` with min = max and weight 1, and `codel`
+//! with `ce_threshold`. By default, packets that are not ECN-capable are neither marked nor
+//! dropped.
 
 mod kernel;
 

@@ -3,17 +3,16 @@
 //! ECN-capable packets (ECT and CE) are marked. The instance `classic` decides which Not-ECT
 //! packets are dropped. Both instances average the length of the whole queue.
 //!
-//! If `min` equals `max` and the weight is 1, an instance has a step threshold for the current
-//! queue length. If a packet finds a queue length at or above this threshold, it is marked or
-//! dropped.
+//! If `min` equals `max` and the weight is 1, the RED curve of an instance is a step. The instance
+//! then marks or drops each packet that finds a queue length of at least `min`.
 //!
-//! The paper of 2014 does not specify some details of this AQM. In tailback, options set these
-//! details. Most defaults are the same as in `red`: marks are spaced as in Linux, thresholds are in
-//! bytes, and the average does not include the arriving packet. One default differs from `red`: the
-//! averages decay while the queue is empty. Every arrival updates both averages. To space its marks
-//! or drops, each instance counts only the packets of its own class. The deviations of `red` from
-//! Linux also apply to `wred`. Linux does not have `wred`, so the kernel engine runs tailback's own
-//! module `sch_wred`.
+//! The paper of 2014 does not specify some details of this AQM. Options of `wred` set the details
+//! that the paper leaves open. Most defaults are the same as in `red`: marks are spaced as in
+//! Linux, thresholds are in bytes, and the average does not include the arriving packet. One
+//! default differs from `red`: the averages decay while the queue is empty. Every arrival updates
+//! both averages. To space its marks or drops, each instance counts only the packets of its own
+//! class. The deviations of `red` from Linux also apply to `wred`. Linux does not have `wred`, so
+//! the kernel engine runs tailback's own module `sch_wred`.
 
 mod kernel;
 
@@ -60,7 +59,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "average",
-            doc: "When an instance updates its average: at every arrival (\"arrival\"), or only when a packet of its own class arrives (\"class\"). In both cases the instance averages the length of the whole queue.",
+            doc: "When an instance updates its average: at every arrival (\"arrival\"), or only when a packet of its own class arrives (\"class\"). With either value, the instance averages the length of the whole queue.",
             kind: Kind::Word(&["arrival", "class"]),
             default: Some("arrival"),
             tc: None,

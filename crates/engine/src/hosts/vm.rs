@@ -41,8 +41,8 @@ pub(super) const KIND: HostKind = HostKind {
     source: "The network driver mlx5 delays interrupts by 2 to 64 us (Linux `lib/dim/net_dim.c`). \
              KVM wakes a virtual processor in 7 us if the physical processor does not sleep \
              (commit message of \"KVM: dynamic halt-polling\"). A sleeping server processor needs \
-             up to 170 us (Linux `intel_idle.c`). The shortest and the longest wait are rounded \
-             sums of these delays.",
+             up to 170 us to wake (Linux `intel_idle.c`). The profile's shortest and longest waits \
+             are rounded sums of these delays.",
     wait: Some([Time::from_us(10), Time::from_us(230)]),
     pauses: None,
 };

@@ -39,8 +39,8 @@ pub(super) const KIND: HostKind = HostKind {
     source: "With the settings of Linux's scheduler CFS (`kernel/sched/fair.c`, up to Linux 6.5), \
              a task that shares a processor with one other task has slices of 3 to 12 ms. The \
              profile assumes that the other virtual machine uses its whole slice. The mean time \
-             between two pauses is calibrated so that the rates of the flows have the same sum as in PAM \
-             2025.",
+             between two pauses is calibrated so that the total rate of all flows is the same as \
+             in PAM 2025.",
     wait: None,
     pauses: Some(Pausing {
         length: [Time::from_ms(3), Time::from_ms(12)],

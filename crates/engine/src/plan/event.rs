@@ -14,16 +14,16 @@ keys! {
         /// Time of the change.
         at: Time = ANY_TIME.required();
         /// New values, each with the path of its key as in [sweep]: { "bottleneck.rate" = "10Mbit",
-        /// "bottleneck.queue.target" = "2ms" }. The following may change: a link's rate, delay and
-        /// loss, options of its queue, and options of its impairments. The rate of a link may
-        /// change only if its initial rate is a constant. A size in bdp, such as 0.5bdp, is
+        /// "bottleneck.queue.target" = "2ms" }. An event may change a link's rate, delay and loss,
+        /// options of the link's queue, and options of the link's impairments. The rate of a link
+        /// may change only if its initial rate is a constant. A size in bdp, such as 0.5bdp, is
         /// computed from the rate at the start of the run. If a packet is in transmission, the rest
         /// of this packet is sent at the new rate. A new delay applies to packets that leave the
         /// queue after the event. A change of the delay does not change the order of packets. If an
         /// event reduces a queue's limit, the queue drops packets from its head, as in Linux. But
         /// `fifo`, `step`, `red` and `wred` keep all queued packets, and `cake` drops packets only
-        /// when the next packet arrives. Linux differs in one case: if an event reduces the limit
-        /// of `red`, Linux discards all queued packets.
+        /// when the next packet arrives. In Linux, `red` discards all queued packets if an event
+        /// reduces its limit.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at this time. Set the key `start` of these flows
         /// and sources to a later time; the event overrides this key. start_jitter does not delay

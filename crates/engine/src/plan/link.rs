@@ -147,8 +147,8 @@ keys! {
         /// Rate, counted in bytes of Ethernet frames (IP packet + 14 B): a constant, { steps =
         /// [[time, rate], ...] } or { trace = "file" }. The file is either a Mahimahi trace or a
         /// CSV file. The CSV file has the header time_s,rate_mbit,delay_ms,loss and a row for each
-        /// change. If the CSV file has a delay and a loss, the link applies them before its
-        /// impairments.
+        /// change. If the CSV file has columns for delay and loss, the link applies these values
+        /// before its impairments.
         rate: RatePlan => key(KeyKind::Rate).required();
         /// The queue discipline: its name, or { aqm = name, options }. On the kernel engine, a key
         /// module = name in this table runs the queue discipline of your own kernel module. To run
@@ -160,7 +160,7 @@ keys! {
         /// "shaper": a packet leaves when its transmission begins, and the next packet leaves at
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// The depth of the token bucket of a shaper, which limits how many bytes may leave at once
+        /// Depth of the shaper's token bucket. The depth limits how many bytes may leave at once
         /// after the link was idle. On the kernel engine, this value becomes both the `burst` and
         /// the `cburst` of the htb class. (The options `quantum` and `mpu` have no effect on a
         /// single class.) The bucket gains tokens at the link's rate, up to this depth. A packet
@@ -168,8 +168,8 @@ keys! {
         /// tokens as it has bytes. So after an idle time, burst / (packet length) + 1 packets leave
         /// back to back. "tc" means the default burst of tc. This default is 1600 B (the `mtu` that
         /// tc assumes for htb), plus the bytes that the link sends in 1 ns (one tick of the
-        /// kernel's timer). Below 8 Gbit/s, the default burst is 1600 B. With a burst of 0, a
-        /// packet leaves at least length/rate after the previous packet. In this formula, length is
+        /// kernel's timer). At link rates below 8 Gbit/s, the default burst is 1600 B. With a burst
+        /// of 0, a packet leaves at least length/rate after the previous packet, where length is
         /// the length of the previous packet. The largest allowed burst is 4 GB, or the number of
         /// bytes that the link sends in 60 s at its lowest rate, if that number is smaller. A burst
         /// is not allowed with link = "wire" or with a rate from a trace. With Cake, a burst is not
@@ -181,14 +181,14 @@ keys! {
         /// One-way delay of packets after they have left the link. { steps = [[time, delay], ...] }
         /// changes the delay during the run, as the impairment `delay` does.
         delay: Time = ANY_TIME.default("0s").or_table(&DelayForm::TABLE);
-        /// Largest random time that is added to the delay. The random times are uniformly
-        /// distributed from 0 to this value. Packets keep their order.
+        /// Largest random time that the link adds to a packet's delay. The random times are
+        /// uniformly distributed from 0 to this value. Packets keep their order.
         jitter: Time = ANY_TIME.default("0s").kernel(AtMost("4s"), "netem stores it in 32 bits");
-        /// Packets leave in bursts, as on some radio links (netem's `slot`). After the link and its
-        /// delay, a packet waits for the next slot. When a slot begins, several packets leave at
-        /// once. The gap before the next slot is random. The gap begins when the current slot is
-        /// full. If no slot is scheduled when a packet arrives, the gap begins with the arrival of
-        /// this packet.
+        /// Packets leave in bursts, as on some radio links (netem's `slot`). After a packet has
+        /// left the link and its delay has passed, the packet waits for the next slot. When a slot
+        /// begins, several packets leave at once. The gap before the next slot is random. The gap
+        /// begins when the current slot is full. If no slot is scheduled when a packet arrives, the
+        /// gap begins with the arrival of this packet.
         slots: Option<SlotsPlan> => key(KeyKind::Table(&SlotsPlan::TABLE));
         /// Probability that a packet is lost after it has left the queue. { gilbert = { p, r, good,
         /// bad } } loses packets in bursts, as the impairment `burst_loss` does.
@@ -211,8 +211,8 @@ keys! {
         );
         /// { marks = [100, 200], drops = [300] }: the packets with these numbers are CE-marked or
         /// dropped before they enter the queue. A packet in `marks` that is not ECN-capable is
-        /// dropped. The numbers count TCP packets with payload, from 1, in the order in which they
-        /// arrive at the link. The count includes the packets of all flows and all retransmissions.
+        /// dropped. TCP packets with payload are numbered from 1, in the order in which they arrive
+        /// at the link. Packets of all flows and all retransmissions are numbered together.
         schedule: Option<Schedule> => key(KeyKind::Schedule);
         /// Further effects of the path on packets that have left the queue, such as bursts of loss,
         /// changing delays and reordering. The impairments act in the order in which the scenario

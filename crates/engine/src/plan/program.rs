@@ -32,10 +32,10 @@ keys! {
         name: String => key(KeyKind::Name);
         /// The program on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
-        /// The program on the receiver's host, in the same form as for the sender. You can leave
+        /// The program on the receiver's host, in the same form as the key `sender`. You can leave
         /// out the program on one of the two hosts. The other program may then refer to a host of
-        /// another entry by a placeholder such as {NAME.sender}. The host of this placeholder then
-        /// replaces the host without a program.
+        /// another entry by a placeholder such as {NAME.sender}. The host that the placeholder
+        /// names then replaces the host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders that the programs need, relative to the scenario file. Programs find
         /// these files, read-only, in the folder /files. The folder /files is part of the programs'
@@ -55,7 +55,8 @@ keys! {
         /// Whether TCP sockets of both hosts request ECN. If false, these sockets use ECN only if
         /// the peer requests ECN.
         ecn: bool = BOOL.default("false");
-        /// Number of copies of this entry. If there are several, their names are NAME/1, NAME/2, ...
+        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
+        /// NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Time at which the programs start, except servers (programs with `ready`). start_jitter
         /// adds a random delay to this time.

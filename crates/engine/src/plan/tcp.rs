@@ -214,12 +214,12 @@ keys! {
         /// the fq qdisc paces groups of at least two segments. Linux paces such groups if TCP
         /// combines segments into larger packets (GSO). "gso": TCP paces groups of at least two
         /// segments, but only if the congestion control requests pacing. Without path.offloads,
-        /// each segment is a packet of its own in every case.
+        /// every packet carries one segment, whatever the value of this key.
         pacing: Pacing = Pacing::KEY.default("auto")
             .kernel(Only(&["auto", "off", "fq", "gso"]), "the guest combines segments only with path.offloads");
         /// Whether the window grows with the number of acknowledged segments, or with the number of
-        /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp with an
-        /// option `version` other than "linux-7.3".
+        /// ACKs as in Linux 3.2. The kernel engine supports "acks" for reno, and for dctcp if its
+        /// option `version` is not "linux-7.3".
         growth: Growth = Growth::KEY.default("segments");
         /// Whether the receiver acknowledges every segment at the start of a connection.
         quickack: bool = BOOL.default("true");
@@ -237,16 +237,17 @@ keys! {
         /// Size of the receiver's buffer. "fixed": the buffer is large enough for rwnd from the
         /// start. "auto": as in Linux, the buffer grows with the bytes that the application reads
         /// in a round-trip time. While the buffer grows, the receiver acknowledges every segment.
-        /// With both values, the receiver always offers a window of rwnd.
+        /// With either value, the receiver always offers a window of rwnd.
         rcvbuf: ReceiveBuffer = ReceiveBuffer::KEY.default("fixed")
             .kernel(Only(&["fixed"]), "the guest's receive buffers have a fixed size");
         /// How the receiver reports SCE marks to the sender. A packet has an SCE mark if it was
         /// sent with ECT(0) and arrives with ECT(1). "split": when marks begin or end, the receiver
-        /// sends two ACKs at once. The first ACK covers the earlier segments. The second ACK covers
-        /// the first segment after the change. "split-delayed": like "split", but the second ACK is
-        /// delayed, as in some versions of the SCE kernels. "dither": the receiver sets ESCE on
-        /// enough ACKs to cover as many segments as were marked. "off": the receiver does not
-        /// report SCE marks. "auto": "split" if the congestion control supports SCE, else "off".
+        /// sends two ACKs at once. The first ACK covers the segments before the change. The second
+        /// ACK covers the first segment after the change. "split-delayed": like "split", but the
+        /// second ACK is delayed, as in some versions of the SCE kernels. "dither": the receiver
+        /// sets ESCE on enough ACKs to cover as many segments as were marked. "off": the receiver
+        /// does not report SCE marks. "auto": "split" if the congestion control supports SCE, else
+        /// "off".
         sce_receiver: SceReceiver = SceReceiver::KEY.default("auto")
             .kernel(Only(&["auto", "off"]), "Linux does not support SCE");
         /// How the receiver reports CE marks to the sender. "accecn": by Accurate ECN (RFC 9768).
@@ -254,12 +255,12 @@ keys! {
         /// support ECN. "auto": as the congestion control requires. With "auto", the receiver uses
         /// Accurate ECN for prague, an echo for each packet for DCTCP, and RFC 3168 for all other
         /// congestion controls. If a congestion control needs Accurate ECN and the receiver does
-        /// not support it, the flow runs without ECN.
+        /// not support Accurate ECN, the flow runs without ECN.
         ecn_feedback: EcnFeedback = EcnFeedback::KEY.default("auto");
-        /// When the receiver sends the TCP option of Accurate ECN, which has 4 to 12 bytes. "off":
-        /// never. "minimum": after CE marks and three times per round trip. "full": on every ACK,
-        /// until ACKs with the option seem to get lost. "persist": on every ACK, even if ACKs with
-        /// the option get lost. The four values of this key correspond to the values 0 to 3 of
+        /// When the receiver sends the TCP option of Accurate ECN. This option has 4 to 12 bytes.
+        /// "off": never. "minimum": after CE marks and three times per round trip. "full": on every
+        /// ACK, until ACKs with the option seem to get lost. "persist": on every ACK, even if ACKs
+        /// with the option get lost. The four values of this key correspond to the values 0 to 3 of
         /// Linux's tcp_ecn_option.
         accecn_option: AccEcnOption = AccEcnOption::KEY.default("full");
         /// How a receiver with Accurate ECN acknowledges ECN-capable segments. "linux": the

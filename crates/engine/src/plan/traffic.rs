@@ -12,7 +12,7 @@ keys! {
     /// A TCP flow, or several equal TCP flows.
     pub struct FlowPlan as "[[flows]]" {
         /// Name of the flow in results. Default: the name of the congestion control, with a number
-        /// if several flows have it (cubic, cubic-2).
+        /// if several flows use this congestion control (cubic, cubic-2).
         name: String => key(KeyKind::Name);
         /// The congestion control: its name, or { name = ..., options }. On the kernel engine, a
         /// key module = name in this table runs the congestion control of your own kernel module.
@@ -23,7 +23,8 @@ keys! {
         module: Option<String>;
         /// Whether ECN is negotiated. Default: true if the congestion control requires ECN.
         ecn: bool => BOOL;
-        /// Number of copies of this entry. If there are several, their names are NAME/1, NAME/2, ...
+        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
+        /// NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Time at which the flow connects. start_jitter adds a random delay.
         start: Time = ANY_TIME.default("0s");
@@ -57,9 +58,9 @@ keys! {
         hosts: Option<[String; 2]> => key(KeyKind::Hosts);
         /// Differentiated services codepoint of all packets of the flow, including ACKs.
         dscp: u8 = int(0, 63).default("0");
-        /// A name of your choice for a class of flows. The results also describe the class as a
-        /// whole, measured at the first link of its flows' routes. All flows of a class must have
-        /// the same first link. Default: no class.
+        /// A name of your choice for a class of flows. The results also contain metrics of the
+        /// whole class, which tailback measures at the first link of the flows' routes. All flows
+        /// of a class must have the same first link. Default: no class.
         class: Option<String> => key(KeyKind::Class);
         /// Keys of [tcp] with values for this flow only.
         tcp: TcpPlan => key(KeyKind::Table(&TcpPlan::TABLE));
@@ -95,7 +96,8 @@ keys! {
         /// Name of the source in results. Default: the kind, with a number if several sources have
         /// this kind.
         name: String => key(KeyKind::Name);
-        /// Number of copies of this entry. If there are several, their names are NAME/1, NAME/2, ...
+        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
+        /// NAME/2, ...
         count: u64 = COUNT.default("1");
         /// The source sends no packet or request before this time.
         start: Time = ANY_TIME.default("0s");

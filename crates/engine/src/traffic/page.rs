@@ -1,13 +1,12 @@
 //! A web page has several objects, which load over several connections at the same time. The page
 //! is loaded when all objects have arrived.
 //!
-//! This kind of traffic follows RFC 7928, section 7.2. In section 7.2 of this RFC, a page has at
-//! least 50 objects of at least 1 KB. The objects are transferred back to back over 6 connections.
-//! All connections of a page open at the same time, and the page's objects are assigned to them in
-//! turn. On each connection, the server sends the objects one after the other, and does not wait
-//! for requests. With a single connection, a page loads as it would over HTTP/2. After the last
-//! byte of a page has arrived, the client waits for the think time. Then the client loads the next
-//! page.
+//! This kind of traffic follows RFC 7928, section 7.2. In RFC 7928, a page has at least 50 objects
+//! of at least 1 KB. The objects are transferred back to back over 6 connections. All connections
+//! of a page open at the same time, and the page's objects are assigned to them in turn. On each
+//! connection, the server sends the objects one after the other, and does not wait for requests.
+//! With a single connection, a page loads as it would over HTTP/2. After the last byte of a page
+//! has arrived, the client waits for the think time. Then the client loads the next page.
 //!
 //! Deviations from browsers: the client knows all objects from the start. So the client does not
 //! send a request for each object. TLS is not modelled. Connections are not reused for the next
@@ -50,7 +49,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "think",
-            doc: "Mean time from the end of a page to the start of the next page; these times are exponentially distributed.",
+            doc: "Mean time from the moment a page is complete to the start of the next page; these times are exponentially distributed.",
             kind: Kind::Time {
                 min: Time(1_000_000),
             },

@@ -7,10 +7,11 @@
 //! * The source starts with as many bulk connections as the option `connections` says. After each
 //!   interval, the source adds one bulk connection, until the goodput is stable or the number of
 //!   bulk connections reaches `most_connections`.
-//! * The source sends a pair of probes every 10 ms. The foreign probe opens its own connection and
-//!   fetches 5000 bytes. The self probe fetches 1000 bytes on a randomly chosen bulk connection.
-//!   The source sends fewer pairs if probes would otherwise take more than 5 % of the last
-//!   interval's goodput. In the first interval, the source sends a pair every 100 ms.
+//! * The source sends a pair of probes every 10 ms. The foreign probe of each pair opens its own
+//!   connection and fetches 5000 bytes. The self probe of each pair fetches 1000 bytes on a
+//!   randomly chosen bulk connection. The source sends fewer pairs if probes would otherwise use
+//!   more than 5 % of the last interval's goodput. In the first interval, the source sends a pair
+//!   of probes every 100 ms.
 //! * Goodput and responsiveness are averaged over 4 intervals. Goodput or responsiveness is stable
 //!   if the standard deviation of its last 4 averages is below 5 % of the current average. The test
 //!   ends when goodput and responsiveness are both stable.
@@ -18,8 +19,8 @@
 //!   intervals are ignored. For each kind of probe, the mean time of an exchange is computed, and
 //!   60 s are divided by this time. RPM is the mean of the two results for foreign and self probes.
 //!
-//! The result also has a confidence: "low" if the test had fewer than 4 intervals, "high" if
-//! goodput and responsiveness became stable, and "medium" in all other cases.
+//! The result also contains a confidence: "low" if the test had fewer than 4 intervals, and "high"
+//! if goodput and responsiveness became stable. In all other cases, the confidence is "medium".
 //!
 //! Deviations: TLS is not modelled. So a foreign probe has only two exchanges, which are the TCP
 //! handshake and the fetch. Foreign probes are ordered by the total time of both exchanges, and the

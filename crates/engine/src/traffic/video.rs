@@ -1,8 +1,8 @@
 //! Video of a call: the source sends frames at a given frame rate. Each frame is split into
 //! datagrams, which are sent as soon as the frame has been captured.
 //!
-//! The sizes of frames and the times between them follow the synthetic model of RFC 8593, section
-//! 5, in its steady state. Each size and each time is its mean multiplied by 1 + x, where x has a
+//! The sizes of frames and the times between frames follow the synthetic model of RFC 8593, section
+//! 5 (its steady state). Each size and each time is its mean multiplied by 1 + x, where x has a
 //! Laplace distribution of scale 0.15. Values of x below -0.9 become -0.9, and values above 0.9
 //! become 0.9. The mean size of a frame, in bytes, is bitrate / 8 / frame rate. Key frames are
 //! added as in the C4 test suite (draft-huitema-ccwg-c4-test). By default, every 30th frame is a
@@ -10,8 +10,8 @@
 //!
 //! If `min_bitrate` is set, the bitrate adapts to the path. The bitrate begins at `min_bitrate` and
 //! stays between `min_bitrate` and `bitrate`. Every 200 ms the receiver sends a report to the
-//! source. Each report has the share of lost datagrams and the queue delay. The queue delay is the
-//! smallest one-way delay in the last 200 ms, minus the smallest one-way delay in the run.
+//! source. Each report contains the share of lost datagrams and the queue delay. The queue delay is
+//! the smallest one-way delay in the last 200 ms, minus the smallest one-way delay in the run.
 //! Depending on the report, the source then sets the bitrate:
 //!
 //! * If more than 10 % of the datagrams are lost or the queue delay exceeds 50 ms, the new bitrate
@@ -25,8 +25,8 @@
 //! draft-ietf-rmcat-gcc-02. The limits for the queue delay are tailback's own.
 //!
 //! If `sizes` is set, the sizes of frames are taken in order from a list or a file (such as the
-//! traces of RFC 8593, section 6). After the last size, the list starts again. If `bitrate` is also
-//! set, all sizes are scaled so that the video has this bitrate.
+//! traces of RFC 8593, section 6). After the last size, the list starts again. If both `sizes` and
+//! `bitrate` are set, all sizes are scaled so that the video has this bitrate.
 //!
 //! Deviations from RFC 8593: if the bitrate changes, no burst of frames follows. Lost datagrams are
 //! not retransmitted. The datagrams of a frame are not paced.
@@ -106,7 +106,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "variation",
-            doc: "Scale of the Laplace distribution of the sizes of frames and of the times between frames. With `sizes`, only the times vary. With 0, sizes and times are constant.",
+            doc: "Scale of the Laplace distribution by which frame sizes and the times between frames vary. With `sizes`, only the times between frames vary by this distribution. With 0, sizes and times are constant.",
             kind: Kind::Float { min: 0.0, max: 0.3 },
             default: Some("0.15"),
             tc: None,

@@ -2,9 +2,9 @@
 //! random size. Each request either has its own TCP connection or shares a connection with other
 //! requests.
 //!
-//! The gaps between requests have an exponential distribution. Sizes have a truncated Pareto
-//! distribution, as in the testbed of TCP Prague's authors. If `sizes` is set, the sizes have a
-//! lognormal distribution, as in the L4S tests of 2020.
+//! The gaps between requests have an exponential distribution. Sizes of responses have a truncated
+//! Pareto distribution, as in the testbed of TCP Prague's authors. If `sizes` is set, the sizes
+//! have a lognormal distribution, as in the L4S tests of 2020.
 //!
 //! Gaps and sizes are drawn alternately from one random stream. So the times and sizes of requests
 //! do not depend on the network. To set gaps and sizes yourself, list them in the options
@@ -34,8 +34,9 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "reuse",
             doc: "Whether a connection serves further requests after its first request. If all \
-                connections are in use, the client opens a new connection for a request. The first \
-                connection that becomes free, new or old, then serves the request. Default: false.",
+                connections are in use, the client opens a new connection for a request. The request \
+                then uses the connection that becomes free first: the new connection or an older \
+                connection. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
@@ -49,7 +50,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times, since the start of the run, at which the server closes the connections that clients have closed. Give a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection at once.",
+            doc: "With `reuse`: times, since the start of the run, at which the server closes the connections that clients have closed. Give a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection as soon as the client has closed it.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,
@@ -57,7 +58,7 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "gaps",
             doc: "Gap before each request, in order, in place of `arrival`: a list, or a file with \
-                one time per line. After the last request, the source makes no more requests. \
+                one time per line. When the list ends, the source makes no more requests. \
                 Default: gaps are random.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
@@ -66,8 +67,8 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "lengths",
             doc: "Size of each response, in payload bytes and in order, in place of a distribution; a \
-                list, or a file with one size per line. After the last request, the source makes \
-                no more requests. Default: sizes are random.",
+                list, or a file with one size per line. When the list ends, the source makes no \
+                more requests. Default: sizes are random.",
             kind: Kind::List(&Kind::Size {
                 packets: false,
                 bytes: true,

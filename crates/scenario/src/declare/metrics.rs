@@ -17,9 +17,9 @@ keys! {
         /// The flow, program or source of traffic, or the common name of several copies ("cubic"
         /// for cubic/1, cubic/2); default: every flow.
         flow: Option<String> => TEXT;
-        /// The link, if the scenario has several; default: the only link.
+        /// The link, if the scenario has several links; default: the only link.
         link: Option<String> => TEXT;
-        /// The class of flows; default: every class.
+        /// The class to which the condition applies; default: every class.
         class: Option<String> => TEXT;
         /// The flow or source of traffic whose harm to the other flows and sources is measured. Set
         /// this key for metrics such as `harm_throughput`. To measure the harm, tailback also runs

@@ -29,7 +29,7 @@ pub const MIN: Opt = Opt {
 /// The option for the upper threshold of the average.
 pub const MAX: Opt = Opt {
     name: "max",
-    doc: "Average queue length at which the probability reaches `probability`, in the unit of min. Above this length, every packet is marked or dropped. Default: 3 x min, or limit/4 if min is not set. If max equals min, the curve is a step.",
+    doc: "Average queue length at which the probability reaches `probability`, in the unit of min. If the average is at least max, every packet is marked or dropped (unless `gentle` is set). Default: 3 x min, or limit/4 if min is not set. If max equals min, the curve is a step.",
     kind: SIZE,
     default: None,
     tc: Some("max BYTES"),
@@ -47,7 +47,7 @@ pub const PROBABILITY: Opt = Opt {
 /// The option for the weight of the current queue length in the average.
 pub const WEIGHT: Opt = Opt {
     name: "weight",
-    doc: "Weight of a sample in the average. With 1, the average is the instantaneous queue length. In tc, the weight is a power of two that follows from min, burst and avpkt.",
+    doc: "Weight of a sample in the average. With a weight of 1, the average is the instantaneous queue length. In tc, the weight is a power of two that follows from min, burst and avpkt.",
     kind: Kind::Float {
         min: 1e-9,
         max: 1.0,
@@ -59,7 +59,7 @@ pub const WEIGHT: Opt = Opt {
 /// The option with which the probability rises gradually above the upper threshold.
 pub const GENTLE: Opt = Opt {
     name: "gentle",
-    doc: "Whether the probability rises linearly to 1 between max and 2 max instead of at once.",
+    doc: "Whether the probability rises linearly to 1 while the average rises from max to 2 max. If false, the probability jumps to 1 when the average reaches max.",
     kind: Kind::Bool,
     default: Some("false"),
     tc: None,
@@ -68,7 +68,7 @@ pub const GENTLE: Opt = Opt {
 /// The option that determines how marks and drops are spread over packets.
 pub const UNIFORMISE: Opt = Opt {
     name: "uniformise",
-    doc: "Distribution of the gaps between marks or drops, in packets, while the average is constant and the probability is pb. \"linux\": uniform from 1 to 1/pb. \"wait\": uniform from 1/pb to 2/pb, as with ns-2's option wait. With \"wait\", the probability is 0 while count x pb < 1, and later pb/(2 - count x pb), where count is the number of packets since the last mark or drop. \"none\": geometric with mean 1/pb.",
+    doc: "Distribution of the gaps between marks or drops, in packets, while the average is constant and the probability is pb. \"linux\": uniform from 1 to 1/pb. \"wait\": uniform from 1/pb to 2/pb, as with ns-2's option wait. With \"wait\", the probability depends on count, the number of packets since the last mark or drop. It is 0 while count x pb < 1, and later pb/(2 - count x pb). \"none\": geometric with mean 1/pb.",
     kind: Kind::Word(&["linux", "wait", "none"]),
     default: Some("linux"),
     tc: None,
