@@ -143,7 +143,7 @@ def _published(kind: str, name: str) -> Iterator[str]:
         yield from (f"- {page}" for page in pages)
         yield ""
     elif kind != "programs":
-        yield f"No published experiment that tailback reproduces uses `{name}`.\n"
+        yield f"tailback reproduces published experiments, but none of them uses `{name}`.\n"
 
 
 def _title(study: str) -> str:

@@ -49,22 +49,22 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "at",
-            doc: "When a packet is compared with the threshold. \"enqueue\" is the default if the threshold is a length. If the threshold is a time, only \"dequeue\" is possible.",
+            doc: "Whether the threshold is checked when a packet arrives (\"enqueue\") or when it leaves (\"dequeue\"). \"enqueue\" is the default if the threshold is a length. If the threshold is a time, only \"dequeue\" is possible.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "include_arriving",
-            doc: "Whether the queue length includes the packet that is compared with the threshold.",
+            doc: "Whether the queue length that is compared with the threshold includes the packet that may be marked.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
         },
         Opt {
             name: "not_ect",
-            doc: "What happens to packets above the threshold that are not ECN-capable: they are \
-                forwarded unmarked, or dropped.",
+            doc: "What happens to a packet that exceeds the threshold but is not ECN-capable: it \
+                is forwarded unmarked, or dropped.",
             kind: Kind::Word(&["pass", "drop"]),
             default: Some("pass"),
             tc: None,

@@ -25,11 +25,11 @@ keys! {
         /// when the next packet arrives. In Linux, `red` discards all queued packets if an event
         /// reduces its limit.
         key set = key(KeyKind::Changes);
-        /// Names of flows and sources that start at this time. Set the key `start` of these flows
-        /// and sources to a later time; the event overrides this key. start_jitter does not delay
-        /// these starts.
+        /// Names of flows and sources that start at the time of the event. Set the key `start` of
+        /// these flows and sources to a later time; the event overrides this key. start_jitter does
+        /// not delay these starts.
         key start = key(KeyKind::Words);
-        /// Names of flows and sources that stop at this time.
+        /// Names of flows and sources that stop at the time of the event.
         key stop = key(KeyKind::Words);
         /// The changes, in the order in which they are applied.
         changes: Vec<Change>;

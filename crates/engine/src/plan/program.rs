@@ -33,9 +33,9 @@ keys! {
         /// The program on the sender's host: { run = ["program", "argument"], ready = "tcp:80" }.
         sender: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// The program on the receiver's host, in the same form as the key `sender`. You can leave
-        /// out the program on one of the two hosts. The other program may then refer to a host of
-        /// another entry by a placeholder such as {NAME.sender}. The host that the placeholder
-        /// names then replaces the host without a program.
+        /// out the program on one of the two hosts. The program on the other host may then refer to
+        /// a host of another entry by a placeholder such as {NAME.sender}. The host that the
+        /// placeholder names then replaces the host without a program.
         receiver: Option<SidePlan> => key(KeyKind::Table(&SidePlan::TABLE));
         /// Files and folders that the programs need, relative to the scenario file. Programs find
         /// these files, read-only, in the folder /files. The folder /files is part of the programs'
@@ -47,8 +47,8 @@ keys! {
         packages: Vec<String> => key(KeyKind::Words);
         /// Environment variables, { NAME = "value" }, in addition to PATH, HOME, OUT and LANG.
         env: Vec<[String; 2]> => key(KeyKind::Texts);
-        /// Congestion control of the TCP sockets on both hosts, unless the program chooses another
-        /// congestion control; values as for [[flows]].
+        /// Congestion control of the TCP sockets on both hosts; values as for [[flows]]. A program
+        /// may choose another congestion control for its own sockets.
         cc: Algorithm => entry(Registry::Cc).default("cubic");
         /// A module of the guest kernel that replaces the congestion control.
         module: Option<String>;

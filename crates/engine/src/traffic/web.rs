@@ -34,9 +34,9 @@ pub const ENTRY: Entry<Build> = Entry {
         Opt {
             name: "reuse",
             doc: "Whether a connection serves further requests after its first request. If all \
-                connections are in use, the client opens a new connection for a request. The request \
-                then uses the connection that becomes free first: the new connection or an older \
-                connection. Default: false.",
+                connections are in use, the client opens a new connection for a request. The \
+                request then uses the connection that becomes free first: the new connection or an \
+                older connection. Default: false.",
             kind: Kind::Bool,
             default: None,
             tc: None,
