@@ -14,9 +14,10 @@
 //! queue is empty, because the shaper does not dequeue from an empty queue. So below a shaper, the
 //! average falls only when packets arrive. By default, tailback's RED behaves like RED below a
 //! shaper (`idle = "hold"`). With this setting, the average may stay above `max` for a long time
-//! after a burst. While the average is above `max`, RED drops every arriving packet, as in Linux.
-//! This loss continues even if each sender retransmits only one packet per timeout. If `idle` is
-//! "decay", tailback's RED behaves like Linux's RED as the root qdisc of an interface.
+//! after a burst. While the average is above `max`, RED drops every arriving packet that it cannot
+//! mark, as in Linux. This loss continues even if each sender retransmits only one packet per
+//! timeout. If `idle` is "decay", tailback's RED behaves like Linux's RED as the root qdisc of an
+//! interface.
 //!
 //! If `burst` is set, RED computes the weight from burst, min and avpkt, as tc does. With
 //! `adaptive`, RED adjusts the probability every 500 ms, as in the kernel.
