@@ -53,8 +53,9 @@ SHOWN = (
     ),
     Shown(
         "satellite",
-        "A long path loses a packet now and then. CUBIC treats each loss as congestion, and its "
-        "window needs minutes to grow back; BBR follows the rate at which its data arrives.",
+        "A long path loses a packet occasionally. CUBIC treats each loss as congestion, and its "
+        "window needs minutes to grow back. BBR sends at about the rate at which its data "
+        "arrives.",
         ("flow-throughput-mbit",),
     ),
     Shown(
@@ -65,8 +66,8 @@ SHOWN = (
     ),
     Shown(
         "sweep",
-        "How much buffer does one flow need to fill the link? The rule of thumb, one "
-        "bandwidth-delay product, holds for Reno. CUBIC needs less.",
+        "How much buffer does one flow need to fill the link? For Reno, the rule of thumb of one "
+        "bandwidth-delay product holds. CUBIC needs less.",
         ("link-utilisation",),
     ),
 )
