@@ -67,9 +67,9 @@ def table(found: dict[str, Any]) -> Iterator[str]:
     on, compared = len(found["front"]), found["compared"]
     part = "" if compared == on else f", of which tailback compared {compared} with the defaults"
     yield (
-        f"*The search*: {len(found['candidates'])} candidates in {runs} runs gave a front of {on} "
-        f"points{part}. The columns *unseen seeds* show the mean over the seeds {first} to {last}. "
-        "The number after ± is half the width of the 95 % interval of this mean."
+        f"*The search*: {len(found['candidates'])} candidates in {runs} runs gave a Pareto front "
+        f"of {on} points{part}. The columns *unseen seeds* show the mean over the seeds {first} to "
+        f"{last}. The number after ± is half the width of the 95 % interval of this mean."
     )
 
 

@@ -21,15 +21,15 @@ HEAD = """\
 
 [tailback evaluate](../how-to/evaluate.md) tests a congestion control or a queue against those
 sections of RFC 9743 and RFC 7928 that a simulation can check. `--part SECTION` tests only one
-section. To run the scenario of a section without the test, use `tailback run FILE`. It runs the
-algorithm that the file names, not the algorithm that you evaluate.
+section. To run the scenario of a section without the test, use `tailback run FILE`. This command
+runs the algorithm that the scenario file names, not the algorithm that you evaluate.
 
 In the tables, the *tested algorithm* is the congestion control or queue that you evaluate. An
-*incumbent* is a standard flow, such as CUBIC, that competes with the tested algorithm.
-[Harm](measurements.md#comparisons) is the fraction by which a competitor worsens an incumbent's
-throughput or delay. Many measures compare the tested algorithm with CUBIC, with FIFO, or with a
-second flow of the incumbent's algorithm. For these measures tailback also runs the scenario with
-CUBIC, FIFO or the incumbent's algorithm in place of the tested algorithm.
+*incumbent* is a flow of a standard algorithm, such as CUBIC, that competes with the tested
+algorithm. [Harm](measurements.md#comparisons) is the fraction by which a competitor worsens an
+incumbent's throughput or delay. Many measures compare the tested algorithm with CUBIC, with FIFO,
+or with a second flow of the incumbent's algorithm. To compute such a measure, tailback also runs
+the scenario with CUBIC, FIFO or the incumbent's algorithm in place of the tested algorithm.
 
 ## RFC 9743: congestion controls
 
@@ -45,7 +45,7 @@ PARTS = """
 
 `tailback evaluate cc NAME --part nsperf` runs the five experiments of nsperf, a benchmark in
 github.com/google/bbr. `--part L4S` tests the requirements of RFC 9331 for L4S congestion controls.
-Without `--part`, tailback runs neither of these tests.
+Without `--part`, tailback runs neither nsperf nor the L4S tests.
 
 | section | question | measured value | scenario |
 |---|---|---|---|
@@ -64,7 +64,7 @@ a FIFO that holds one bandwidth-delay product.
 BATTERY = """
 ## Tests of queues from other sources
 
-tailback runs these sections only with `--part SECTION`.
+tailback runs the sections of this table only with `--part SECTION`.
 
 | section | question | measured value | scenario |
 |---|---|---|---|
@@ -74,9 +74,9 @@ BBR = """
 ## The draft of BBR: test cases
 
 `tailback evaluate bbr NAME` runs the test cases of draft-ietf-ccwg-bbr-06, appendix A. The tested
-algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). tailback then bases the
-verdicts on the program's packets and qlog. The verdict on a test case is "not observable" if
-neither the packets nor the qlog show whether the program passes.
+algorithm can also be [a program](../how-to/evaluate-bbr.md#a-program). For a program, tailback
+bases the verdicts on the program's packets and qlog. The verdict on a test case is "not observable"
+if neither the packets nor the qlog show whether the program passes.
 
 | case | question | measured value | data used for a program | scenario |
 |---|---|---|---|---|
@@ -85,8 +85,8 @@ neither the packets nor the qlog show whether the program passes.
 WRITTEN = """
 ## Sections to write about
 
-No simulation can test these sections of RFC 9743. The author of a congestion control has to answer
-their questions in writing.
+No simulation can test the sections of RFC 9743 in this table. The author of a congestion control
+has to answer the questions of these sections in writing.
 
 | section | question | what to write | scenario that helps |
 |---|---|---|---|

@@ -75,11 +75,11 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"For the page [{_title(page)}](../../evidence/{page}.md), tailback runs the same "
             f"scenarios on both engines and compares the results. Each row of the table is a group "
-            f"of scenarios. The numbers in a row count all scenarios of the group, including "
-            f"scenarios without `{name}`. The column *scenarios* "
-            "shows how many scenarios a group has. Each further column is for one quantity. The "
-            "column counts the scenarios in which the values of this quantity on the two engines "
-            "differ by at most a limit.\n"
+            f"of scenarios, and at least one of them uses `{name}`. The numbers count all "
+            f"scenarios of the group, including scenarios without `{name}`. The column *scenarios* "
+            "shows the number of scenarios in each group. The heading of each further column is a "
+            "quantity. The column counts the scenarios in which the two engines agree on this "
+            "quantity within a limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
@@ -89,8 +89,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "tailback's [comparison of the simulator with Linux](../../evidence/validation.md) "
-            f"does not include `{name}`.\n"
+            "The comparison of the simulator with Linux ([The simulator against "
+            f"Linux](../../evidence/validation.md)) does not include `{name}`.\n"
         )
 
 
@@ -143,7 +143,7 @@ def _published(kind: str, name: str) -> Iterator[str]:
         yield from (f"- {page}" for page in pages)
         yield ""
     elif kind != "programs":
-        yield f"tailback reproduces published experiments, but none of them uses `{name}`.\n"
+        yield f"tailback does not reproduce any published experiment with `{name}`.\n"
 
 
 def _title(study: str) -> str:

@@ -55,7 +55,7 @@ pub const fn beta_ecn(doc: &'static str) -> Opt {
 
 pub const READING: Opt = Opt {
     name: "abe",
-    doc: "How ECN-Echo reduces the window by beta_ecn. \"linux\": multiply cwnd, gradually by PRR. \"rfc8511\": multiply FlightSize. \"freebsd\": multiply cwnd immediately by beta_ecn, which is rounded to a whole percent.",
+    doc: "How ECN-Echo reduces the window by beta_ecn. \"linux\": multiply cwnd; PRR spreads the reduction over a round trip. \"rfc8511\": multiply FlightSize. \"freebsd\": multiply cwnd immediately by beta_ecn, which is rounded to a whole percent.",
     kind: Kind::Word(&["linux", "rfc8511", "freebsd"]),
     default: Some("linux"),
     tc: None,

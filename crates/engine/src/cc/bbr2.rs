@@ -8,9 +8,9 @@
 //! - STARTUP ends if the bandwidth estimate has not grown by a quarter within three round trips.
 //!   STARTUP also ends after eight ACKs with losses in one round trip. If losses end STARTUP, BBR
 //!   sets `inflight_hi` to the estimated bandwidth-delay product.
-//! - PROBE_UP ends when two conditions hold: it has lasted for at least the smallest RTT, and 1.25
-//!   bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery rate
-//!   stops growing.
+//! - PROBE_UP ends when two conditions hold: PROBE_UP has lasted for at least the smallest RTT, and
+//!   1.25 bandwidth-delay products are in flight. In version 3, PROBE_UP ends when the delivery
+//!   rate stops growing.
 //! - At the end of a round trip, BBR first restarts the measurement of delivered data and delivery
 //!   rate, and then changes the phase. Version 3 changes the phase before it restarts the
 //!   measurement.
@@ -24,23 +24,24 @@
 //! (github.com/L4STeam/linux, commit 009adfe4). This variant differs from v2alpha as follows:
 //!
 //! - BBR responds to marks at every RTT. BBR uses Accurate ECN and ECT(1).
-//! - A mark lowers only `inflight_lo`, as in version 3. It does not lower `bw_lo` and sets no bound
-//!   on the bandwidth.
+//! - A mark lowers only `inflight_lo`, as in version 3. A mark does not lower `bw_lo` and sets no
+//!   bound on the bandwidth.
 //! - PROBE_DOWN has a gain of 0.91. PROBE_UP adds 0.25 to the gain of the window.
 //! - To detect growth in STARTUP, BBR checks every bandwidth sample. v2alpha checks only the
 //!   largest bandwidth, once per round trip.
 //!
-//! Deviations from the L4S team's file: if the other end does not support Accurate ECN, the flow
-//! runs without ECN in tailback. The L4S team's Linux then uses ECT(0) and the echo of RFC 3168.
-//! The L4S team's file also has a second condition for the end of PROBE_UP (`bw_probe_exit`), which
-//! is off.
+//! Deviations from the L4S team's file: if the receiver does not support Accurate ECN, the flow
+//! runs without ECN in tailback. Without Accurate ECN at the receiver, the L4S team's Linux uses
+//! ECT(0) and the echo of RFC 3168. The L4S team's file also has a second condition for the end of
+//! PROBE_UP (`bw_probe_exit`), which is off.
 //!
-//! Deviations from the branch: the deviations of `bbr` for bursts, clocks and single small segments
-//! apply here too. The branch has a fast path for application-limited flows, which only saves CPU
-//! time. tailback does not have this path. `fast_ack_mode` is not implemented: in tailback, only
-//! the receiver decides when to send ACKs. In v2alpha, BBR may lower the window when a spurious
-//! recovery ends. In tailback, BBR never lowers the window then. `usage_based_cwnd`,
-//! `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are not implemented.
+//! Deviations from the branch v2alpha: `bbr2` deviates like `bbr` in bursts, in clocks, and in the
+//! RTT of a single small segment. The branch has a fast path for application-limited flows, which
+//! only saves CPU time. tailback does not have this fast path. `fast_ack_mode` is not implemented:
+//! in tailback, only the receiver decides when to send ACKs. In v2alpha, BBR may lower the window
+//! when a spurious recovery ends. In tailback, BBR never lowers the window when a spurious recovery
+//! ends. `usage_based_cwnd`, `refill_add_inc` and `ecn_reprobe_gain`, which are off in v2alpha, are
+//! not implemented.
 
 use super::bbr_model::{TSO_SEGS, number, whole};
 use super::bbr3::{self, options};
@@ -55,7 +56,7 @@ const V2ALPHA: &str = "v2alpha";
 /// The registry entry of `bbr2`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "bbr2",
-    doc: "BBR version 2, the predecessor of bbr3. A probe for bandwidth ends at 1.25 bandwidth-delay products in flight.",
+    doc: "BBR version 2, the predecessor of bbr3. A probe for bandwidth ends when 1.25 bandwidth-delay products are in flight.",
     follows: "github.com/google/bbr, branch v2alpha (tcp_bbr2.c)",
     options: &[
         Opt {
@@ -128,7 +129,7 @@ pub const ENTRY: Entry<Build> = Entry {
         TSO_SEGS,
         options::TRACE,
         Opt {
-            doc: "Whether BBR responds to CE marks; default: only with version = \"l4s\". The sender then sets ECT. The receiver echoes every mark, as for DCTCP, or with version = \"l4s\" by Accurate ECN.",
+            doc: "Whether BBR responds to CE marks; default: only with version = \"l4s\". A sender that responds to CE marks sets ECT. The receiver echoes every mark, as for DCTCP, or with version = \"l4s\" by Accurate ECN.",
             default: None,
             ..options::ECN_RESPONSE
         },

@@ -4,7 +4,7 @@
 //! Units are the same as in Linux. Windows are in segments, and clocks are in jiffies of 1 ms (HZ
 //! 1000). `K` and times in the cubic function are in 1/1024 s, and delays are in us.
 //!
-//! Deviations from RFC 9438 that Linux has too:
+//! Deviations from RFC 9438, as in Linux:
 //! - C is 410/1024 = 0.40039, and beta is 717/1024 = 0.70020.
 //! - A reduction multiplies cwnd by beta, whereas section 4.6 of RFC 9438 multiplies FlightSize.
 //! - The argument of the cubic function is the time since the start of the epoch plus the smallest
@@ -14,7 +14,7 @@
 //!   an integer and at least 2. Section 4.2 of RFC 9438 limits the target to 1.5 cwnd, whereas
 //!   Linux does not.
 //! - W_est always grows with alpha = 3 (1 - beta)/(1 + beta). In section 4.3 of RFC 9438, alpha
-//!   becomes 1 once W_est reaches cwnd_prior. To follow section 4.3 of this RFC, set the option
+//!   becomes 1 once W_est reaches cwnd_prior. To follow section 4.3 of RFC 9438, set the option
 //!   `friendly_alpha_one`.
 //! - When a spurious reduction is undone, only the window is restored. Section 4.9 of RFC 9438
 //!   requires that W_max and the epoch are restored as well.

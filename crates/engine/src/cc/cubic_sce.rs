@@ -12,9 +12,9 @@
 //! Deviations: when the inflection point moves, the curve continues from its current value. The SCE
 //! kernel tree computes a wrong value of the curve, because it uses a wrong sign and a time that it
 //! has already reset. To move the inflection point, tailback counts acknowledged segments, whereas
-//! the SCE kernel tree counts bytes. With the option `unit_quirk`, tailback counts bytes too. While
-//! PRR reduces the window, ESCE has no effect. In all other respects, `cubic-sce` is CUBIC as in
-//! Linux 7.3.
+//! the SCE kernel tree counts bytes. With the option `unit_quirk`, tailback counts bytes, like the
+//! SCE kernel tree. While PRR reduces the window, ESCE has no effect. In all other respects,
+//! `cubic-sce` is CUBIC as in Linux 7.3.
 
 use super::abe::Backoff;
 use super::contract::{Build, CongestionControl, CwndEvent, EcnNeed, Needs, Signal};

@@ -1,12 +1,13 @@
-//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions are also available: those of
-//! the kernels of 2014 and 2019, and the original patch for Linux 2.6 and 3.2. Options add the
-//! modifications (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP (DCTCP) in the
-//! Internet" (2014). In these comments, "the paper" means this publication by Kühlewind et al.
+//! DCTCP (RFC 8257) as in Linux 7.3 `tcp_dctcp.c`. Earlier versions of DCTCP are also available:
+//! the versions in the kernels of 2014 and 2019, and the original patch for Linux 2.6 and 3.2.
+//! Options add the modifications (a) to (d) that Kühlewind et al. propose in "Using Data Center TCP
+//! (DCTCP) in the Internet" (2014). In these comments, "the paper" means this publication by
+//! Kühlewind et al.
 //!
 //! The sender computes alpha, a moving average of the fraction of marked segments. On ECN-Echo, the
 //! sender reduces the window by the fraction alpha/2, at most once per round trip.
 //!
-//! Deviations from RFC 8257 that Linux has too:
+//! Deviations from RFC 8257, as in Linux:
 //! - alpha is a 10-bit fixed-point number, whereas section 3.3 step 6 of RFC 8257 uses real
 //!   numbers. If alpha would fall below 16/1024, it becomes 0. The window shrinks by
 //!   (cwnd * alpha) >> 11 segments. So if alpha is below 98/1024, a window of 21 segments does not
@@ -14,15 +15,15 @@
 //! - PRR spreads the reduction over a round trip, in which the window does not grow. In section 3.3
 //!   step 9 of RFC 8257, the sender reduces the window at once.
 //!
-//! Deviations from Linux: every version computes alpha from the number of delivered segments.
-//! Kernels before 5.5 and the original patch use the number of acknowledged bytes instead. During
-//! loss recovery, bytes and segments give different values of alpha. After a spurious reduction,
-//! every version restores the same values as the current Linux does.
+//! Deviations from Linux: every version in tailback computes alpha from the number of delivered
+//! segments. Kernels before 5.5 and the original patch use the number of acknowledged bytes
+//! instead. During loss recovery, bytes and segments give different values of alpha. After a
+//! spurious reduction, every version in tailback restores the same values as Linux 7.3.
 //!
-//! The paper leaves three points open, which tailback decides as follows. In the moving average of
-//! modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. The number of
-//! segments that the ACK acknowledges has no effect on alpha. An ACK with ECN-Echo never increases
-//! the window. If the window is 2 segments, ssthresh is 2 segments as well.
+//! The paper leaves three questions open, which tailback answers as follows. In the moving average
+//! of modification (c), each ACK counts as 1 if it carries ECN-Echo, and as 0 otherwise. The number
+//! of segments that the ACK acknowledges has no effect on alpha. An ACK with ECN-Echo never
+//! increases the window. If the window is 2 segments, ssthresh is 2 segments as well.
 
 mod kernel;
 #[cfg(test)]
@@ -44,7 +45,7 @@ pub const ENTRY: Entry<Build> = Entry {
     options: &[
         Opt {
             name: "version",
-            doc: "Version of DCTCP that sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014. The paper is the patch with modifications (a) to (d). For the patch and the paper, also set tcp.growth = \"acks\".",
+            doc: "Version of DCTCP that sets the defaults of the options below: a kernel, the patch for Linux 2.6 and 3.2, or the paper of 2014. The paper's version is the patch with modifications (a) to (d). If you choose the patch's or the paper's version, also set tcp.growth = \"acks\".",
             kind: Kind::Word(&[
                 "linux-7.3",
                 "linux-5.2",
@@ -83,21 +84,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "decay",
-            doc: "What happens to alpha if alpha * g rounds to 0. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so at g = 1/16 it never falls below 15/1024. The default depends on version.",
+            doc: "What happens to alpha if alpha * g rounds to 0. \"to-zero\": alpha falls to 0 (Linux since 4.4). \"shift\": alpha does not change, so with g = 1/16, alpha never falls below 15/1024. The default depends on version.",
             kind: Kind::Word(&["to-zero", "shift"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "update",
-            doc: "When alpha is updated. \"window\": once per window of data. \"ack\": on every ACK, and the whole ACK counts as marked or unmarked (modification (c)). Default: \"window\", or \"ack\" in the paper.",
+            doc: "When alpha is updated. \"window\": alpha is updated once per window of data. \"ack\": alpha is updated on every ACK, and the whole ACK counts as marked or unmarked (modification (c)). Default: \"window\", or \"ack\" in the paper.",
             kind: Kind::Word(&["window", "ack"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "normalise",
-            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight. All ACKs of a round trip together then have a weight of about g.",
+            doc: "With update = \"ack\": whether the weight of an ACK is g times its share of the segments in flight. With this weight, all ACKs of a round trip together have a weight of about g.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -115,7 +116,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "reduction",
-            doc: "How marks reduce the window. \"prr\": gradually, by PRR. \"immediate\": at once, as in the patch. \"progressive\": at once, and again with each ECN-Echo of the round trip (modification (d)). The default depends on version.",
+            doc: "How marks reduce the window. \"prr\": PRR spreads the reduction over a round trip. \"immediate\": the window shrinks at once, as in the patch. \"progressive\": the window shrinks at once, and again with each ECN-Echo of the round trip (modification (d)). The default depends on version.",
             kind: Kind::Word(&["prr", "immediate", "progressive"]),
             default: None,
             tc: None,
@@ -129,7 +130,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "cut",
-            doc: "When to reduce the window by alpha/2. \"echo\": in round trips with ECN-Echo. \"round\": in every round trip, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", but ssthresh is reduced as well.",
+            doc: "When to reduce the window by alpha/2. \"echo\": reduce the window in round trips with ECN-Echo. \"round\": reduce the window in every round trip, even without marks (later SCE kernels). \"round-ssthresh\": like \"round\", but ssthresh is reduced as well.",
             kind: Kind::Word(&["echo", "round", "round-ssthresh"]),
             default: Some("echo"),
             tc: None,
@@ -143,7 +144,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE. \"precise\": packet by packet, as in Linux. \"sce_holds_ce\": packet by packet except for SCE marks, as in the SCE kernels of 2019. \"sticky\": on every ACK until CWR (RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
+            doc: "How the receiver echoes CE. \"precise\": the echo follows CE packet by packet, as in Linux. \"sce_holds_ce\": like \"precise\", but SCE marks do not change the echo, as in the SCE kernels of 2019. \"sticky\": every ACK carries the echo until CWR arrives (RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

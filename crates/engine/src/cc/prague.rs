@@ -7,16 +7,16 @@
 //! not round the window and alpha to integers. Each unmarked segment contributes to additive
 //! increase, even in CWR. If the RTT is below a target, Prague scales additive increase by the RTT
 //! (*RTT scaling*). With RTT scaling, flows with different RTTs get equal rates instead of equal
-//! windows. RTT scaling begins some round trips after slow start, so that it does not slow down
-//! short flows. After marks or a loss, Prague reduces the window by one segment per ACK until the
-//! reduction is complete. If the receiver does not support Accurate ECN, Prague behaves like Reno
-//! without ECN.
+//! windows. RTT scaling begins some round trips after slow start, so that RTT scaling does not slow
+//! down short flows. After marks or a loss, Prague reduces the window by one segment per ACK until
+//! the reduction is complete. If the receiver does not support Accurate ECN, Prague behaves like
+//! Reno without ECN.
 //!
 //! For a year, the version number stayed at 0.6 although the module changed. Some commits of
 //! version 0.6 store the fractional part of the window. A few of these commits also use the
 //! fractional part to compute the pacing rate. By default, tailback computes the pacing rate from
-//! the window without its fractional part (option `pace`). Earlier commits and version 0.7 do the
-//! same.
+//! the window without its fractional part (option `pace`). Earlier commits and version 0.7 also
+//! ignore the fractional part.
 //!
 //! Version 0.7 differs from 0.6 as follows. alpha has 24 binary digits and starts at 0. The first
 //! mark halves the window. But in slow start, the first mark does not halve the window if its ACK
@@ -24,25 +24,25 @@
 //! version 0.6 waits for 500 round trips. Once RTT scaling has begun, at least one target RTT (25
 //! ms) passes between two reductions. Version 0.7 sends segments one at a time, not in pairs. The
 //! window grows whenever the application does not limit the flow. The window grows even if the flow
-//! does not use it fully. If the window has at most four packets of 1500 bytes, increase and
+//! does not use the whole window. If the window is at most four packets of 1500 bytes, increase and
 //! reductions apply to a rate and not to the window. The rate grows by one packet per virtual RTT,
 //! which is the larger of the target RTT and the smoothed RTT. The window is the rate multiplied by
 //! the slow RTT, which is an average over 128 round trips. In the first half of a virtual RTT, the
-//! pacing rate is 3 % higher, and in the second half 3 % lower. Because the pacing rate swings, a
-//! queue with a step threshold marks some packets of each flow. Marks do not reduce the rate below
-//! 100 kbit/s.
+//! pacing rate is 3 % higher than its mean. In the second half, the pacing rate is 3 % lower than
+//! its mean. Because the pacing rate swings, a queue with a step threshold marks some packets of
+//! each flow. Marks do not reduce the rate below 100 kbit/s.
 //!
 //! Other commits of the module also have the version number 0.7. In some commits of version 0.7,
 //! the rate replaces the window when RTT scaling begins, even if the window is large. With
 //! tailback's option `mode = "rate"`, the rate replaces the window as soon as RTT scaling has begun
 //! and a packet has been marked. Later commits of version 0.7 have parameters for the mode and for
 //! the initial alpha. In some later commits, the pacing rate swings even if the window is large. In
-//! other later commits, alpha starts at 1, or the window grows only if it limits the flow. tailback
-//! does not support every combination of these variants.
+//! other later commits, alpha starts at 1, or the window grows only if the window limits the flow.
+//! tailback does not support every combination of these differences between commits.
 //!
 //! Deviations: in version 0.6, tailback keeps the fractional part of the window during slow start.
-//! If a reduction is undone in version 0.6, tailback restores the fractional part of the window
-//! from before the reduction. Linux's module subtracts the fractional part of the window a second
+//! If a reduction is undone in version 0.6, tailback restores the fractional part that the window
+//! had before the reduction. Linux's module subtracts the fractional part of the window a second
 //! time when it undoes a reduction. For pacing, tailback assumes packets with the size of the IPv4
 //! MTU and with timestamps. TSO is not modelled, but all segments of a burst leave at once. With
 //! both versions, the receiver behaves as in the newest Linux by default. The receiver delays ACKs,
@@ -51,8 +51,8 @@
 //! In version 0.7, tailback sends packets of a constant size. Linux's module sends smaller packets
 //! if two full packets would take longer than a virtual RTT. With a virtual RTT of 25 ms, the
 //! module sends smaller packets at rates below 1 Mbit/s. In tailback, the option `swing = 0` turns
-//! the swing of the pacing rate off. Linux's module replaces a swing of 0 with its default. In
-//! tailback, ACKs and SYNs do not carry ECT(1).
+//! the swing of the pacing rate off. Linux's module replaces a swing of 0 with the default swing.
+//! In tailback, ACKs and SYNs do not carry ECT(1).
 
 mod alpha;
 mod fallback;
@@ -135,21 +135,21 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "window",
-            doc: "How fractional changes of the window become whole segments. \"fraction\": the window is stored with its fraction and rounded up (later commits of version 0.6, and all versions since). \"carry\": fractions add up in a separate counter until they reach a whole segment (first commits of version 0.6; not in version 0.7).",
+            doc: "How fractional changes of the window become whole segments. \"fraction\": the window is stored with its fractional part and rounded up (later commits of version 0.6, and all versions since). \"carry\": fractions add up in a separate counter until they reach a whole segment (first commits of version 0.6; not in version 0.7).",
             kind: Kind::Word(&["fraction", "carry"]),
             default: Some("fraction"),
             tc: None,
         },
         Opt {
             name: "pace",
-            doc: "Window from which the pacing rate is computed. \"packets\": the window in whole packets, or the number of packets in flight if it is larger. \"fraction\": the window with its fraction, as in some commits of version 0.6 (needs window = \"fraction\"; not in version 0.7).",
+            doc: "Window from which the pacing rate is computed. \"packets\": the larger of the window in whole packets and the number of packets in flight. \"fraction\": the window including its fractional part, as in some commits of version 0.6 (needs window = \"fraction\"; not in version 0.7).",
             kind: Kind::Word(&["packets", "fraction"]),
             default: Some("packets"),
             tc: None,
         },
         Opt {
             name: "pace_iw",
-            doc: "Whether the first ten segments are paced too. The pacing rate of these segments is twice the window, divided by the RTT of the handshake.",
+            doc: "Whether Prague also paces the first ten segments. The pacing rate of these segments is twice the window, divided by the RTT of the handshake.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,
@@ -163,28 +163,28 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "min_burst",
-            doc: "Number of segments that a burst may always have, however low the pacing rate is (Linux's tcp_min_tso_segs, which version 0.7 ignores). Default: 2, or 1 in version 0.7.",
+            doc: "Number of segments that every burst may contain, even at a low pacing rate (Linux's tcp_min_tso_segs, which version 0.7 ignores). Default: 2, or 1 in version 0.7.",
             kind: Kind::Int { min: 1, max: 64 },
             default: None,
             tc: None,
         },
         Opt {
             name: "mode",
-            doc: "What additive increase and reductions apply to: the \"window\", the \"rate\", or the rate if the window has at most four packets (\"switch\"). Until RTT scaling has begun and a mark has arrived, additive increase and reductions always apply to the window. Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
+            doc: "What additive increase and reductions apply to: the \"window\", the \"rate\", or the rate if the window is at most four packets (\"switch\"). Until RTT scaling has begun and a mark has arrived, additive increase and reductions always apply to the window. Default: \"window\", or \"switch\" in version 0.7. Version 0.6 supports only \"window\".",
             kind: Kind::Word(&["window", "rate", "switch"]),
             default: None,
             tc: None,
         },
         Opt {
             name: "swing",
-            doc: "Variation of the pacing rate, in 128ths. In the first half of a virtual RTT the rate is higher by this share, and in the second half it is lower. The pacing rate varies only if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
+            doc: "Variation of the pacing rate, in units of 1/128. The pacing rate is higher by this share in the first half of a virtual RTT, and lower by this share in the second half. The pacing rate varies only if increase and reductions apply to the rate. Default: 0, or 4 in version 0.7. Version 0.6 supports only 0.",
             kind: Kind::Int { min: 0, max: 126 },
             default: None,
             tc: None,
         },
         Opt {
             name: "ecn_fallback",
-            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague recognises a classic queue by the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. With \"unscaled\", almost every queue seems to mark as classic ECN does.",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague recognises a classic queue by the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. With \"unscaled\", Prague treats almost every queue as a classic queue.",
             kind: Kind::Word(&["off", "on", "unscaled"]),
             default: Some("off"),
             tc: None,
@@ -339,7 +339,7 @@ pub struct Prague {
     /// The longest burst lasts 2^-burst_shift s.
     burst_shift: u32,
     min_burst: u32,
-    /// Whether Prague behaves as Reno. Prague behaves as Reno if the other end does not support
+    /// Whether Prague behaves as Reno. Prague behaves as Reno if the receiver does not support
     /// Accurate ECN.
     reno: bool,
     alpha: Alpha,

@@ -44,7 +44,7 @@ pub(super) const UNIT_QUIRK: Opt = Opt {
 
 pub(super) const SSTHRESH: Opt = Opt {
     name: "ssthresh",
-    doc: "ssthresh after ESCE. \"half-loss-cwnd\": ssthresh becomes half of the window before ESCE (SCE kernels of 2019). \"max\": ssthresh becomes this half only if this half is larger (later SCE kernels), so that SCE does not end the first slow start.",
+    doc: "ssthresh after ESCE. \"half-loss-cwnd\": ssthresh becomes half of the window before ESCE (SCE kernels of 2019). \"max\": ssthresh becomes half of the window only if this increases ssthresh (later SCE kernels). With \"max\", SCE does not end the first slow start.",
     kind: Kind::Word(&["half-loss-cwnd", "max"]),
     default: Some("half-loss-cwnd"),
     tc: None,

@@ -3,7 +3,7 @@
 //!
 //! Deviations: in the simulator, a step applies to packets that leave the queue after the step. On
 //! the kernel engine, a step applies to packets that reach netem after the step. A packet leaves
-//! the queue before it reaches netem, because the link's own delay lies between them.
+//! the queue before it reaches netem, because the link's own delay is between the queue and netem.
 
 use super::options::{KEEP_ORDER, delaying, nanoseconds, passes_all, steps_ascend};
 use super::{Build, Fate, Impairment, Netem, Way};

@@ -1,10 +1,10 @@
-//! This impairment models what the two ends of a tunnel do with the ECN field (RFC 6040). Inside
-//! the tunnel, each packet has an additional outer header, with its own ECN field.
+//! This impairment models how the ingress and the egress of a tunnel set the ECN field (RFC 6040).
+//! Inside the tunnel, each packet has an additional outer header, with its own ECN field.
 //!
-//! Use this impairment twice. Add the impairment to the last link before the tunnel, with
-//! `end = "ingress"`, and to the last link of the tunnel, with `end = "egress"`. Queues between
-//! these two links read and mark the outer header. The mode `full-functionality` is from RFC 3168
-//! section 9.1.
+//! Use this impairment twice: add the impairment to the last link before the tunnel, with
+//! `end = "ingress"`, and to the last link of the tunnel, with `end = "egress"`. Queues between the
+//! ingress and the egress read and mark the outer header. The mode `full-functionality` is from RFC
+//! 3168 section 9.1.
 //!
 //! | mode | ingress: outer header | egress |
 //! |---|---|---|
@@ -33,8 +33,8 @@ const FULL: &str = "full-functionality";
 
 pub const ENTRY: Entry<Build> = Entry {
     name: "tunnel",
-    doc: "Models one end of a tunnel. The ingress adds an outer header with an ECN field; the \
-     egress removes the outer header and merges the two ECN fields.",
+    doc: "Models the ingress or the egress of a tunnel. The ingress adds an outer header with an \
+     ECN field; the egress removes the outer header and merges the two ECN fields.",
     follows: "RFC 6040 section 4; RFC 3168 section 9.1 (full-functionality)",
     options: &[
         Opt {

@@ -1,4 +1,4 @@
-//! BBR version 1 (Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
+//! BBR version 1 (Cardwell and others, 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
 //! Linux 7.3 `tcp_bbr.c`. BBR has a model of the path. The model consists of the highest delivery
 //! rate of the last ten round trips and the smallest RTT of the last 10 s. From this model, BBR
 //! computes the pacing rate and how many packets may be in flight. BBR does not reduce its rate
@@ -7,10 +7,11 @@
 //!
 //! Deviations: BBR paces single segments, unless the scenario sets `pacing = "gso"` or "fq-gso". In
 //! contrast, Linux sends bursts of up to 1 ms if TCP combines segments into larger packets (TSO).
-//! BBR always allows as many extra segments in flight as Linux allows for such bursts (`tso_segs`).
-//! tailback measures the age of the smallest RTT in ns, whereas Linux measures this age in ms. When
-//! the smallest RTT has expired, tailback may replace this RTT with the RTT of a single small
-//! segment. Linux ignores such an RTT, because the receiver probably delayed the ACK.
+//! tailback's BBR always allows as many extra segments in flight as Linux allows for bursts of 1 ms
+//! (option `tso_segs`). tailback measures the age of the smallest RTT in ns, whereas Linux measures
+//! this age in ms. When the smallest RTT has expired, tailback may replace this RTT with the RTT of
+//! a single small segment. Linux ignores the RTT of a single small segment, because the receiver
+//! probably delayed the ACK.
 
 mod control;
 mod long_term;
@@ -89,7 +90,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         switch(
             "ack_aggregation",
-            "Whether bursts of ACKs enlarge the window, so that the sender does not stall between them.",
+            "Whether bursts of ACKs enlarge the window, so that the sender does not stall between two bursts.",
             "true",
         ),
         switch(

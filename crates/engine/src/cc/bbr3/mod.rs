@@ -9,8 +9,8 @@
 //!
 //! Marks reduce `inflight_lo`. Marks can also end a probe. The response to marks is intended for
 //! networks like those of DCTCP: queues mark at a shallow threshold, and receivers echo every mark.
-//! The option `ecn_response` switches this response on. `ecn_response` is off by default, as in
-//! Google's v3 branch.
+//! The option `ecn_response` switches the response to marks on. `ecn_response` is off by default,
+//! as in Google's v3 branch.
 //!
 //! Deviations from the v3 branch: `bbr3` deviates like `bbr` in bursts, in clocks, and in the RTT
 //! of a single small segment. Google's v3 branch has a fast path for application-limited flows,
@@ -26,24 +26,24 @@
 //! - After a spurious loss recovery, BBR does not return to the earlier phase.
 //! - BBR responds to marks if `ecn_response` is on.
 //!
-//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all points of this list. With
-//! this option, BBR uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and 0.15
-//! (`headroom`). Google's v3 branch rounds these three values to multiples of 1/256. Gains are
-//! still multiples of 1/256, so a gain of 0.90 becomes 230/256. Other deviations from the draft
-//! are:
+//! With `draft = "06"`, tailback follows draft-ietf-ccwg-bbr-06 in all points of the list above.
+//! With `draft = "06"`, BBR also uses the exact values 2 % (`loss_threshold`), 0.7 (`beta`) and
+//! 0.15 (`headroom`). Google's v3 branch rounds these three values to multiples of 1/256. Even with
+//! `draft = "06"`, gains are multiples of 1/256, so a gain of 0.90 becomes 230/256. Other
+//! deviations from the draft are:
 //!
 //! - BBR saves its state once per recovery, and restores this state if the recovery was spurious
-//!   (section 5.5.11.1). The draft's pseudo-code saves the state at the first loss of each round
-//!   trip. With the draft's pseudo-code, the second lost segment after PROBE_UP would overwrite the
-//!   saved state, because PROBE_DOWN resets the signs of congestion.
+//!   (section 5.5.11.1 of the draft). The draft's pseudo-code saves the state at the first loss of
+//!   each round trip. With the draft's pseudo-code, the second lost segment after PROBE_UP would
+//!   overwrite the saved state, because PROBE_DOWN resets the signs of congestion.
 //! - After an idle time, both the measuring interval and the count of `extra_acked` restart. The
 //!   draft's pseudo-code restarts only the measuring interval of `extra_acked`.
 //! - BBR counts ranges of lost segments at the time when loss detection finds them. Adjacent lost
 //!   segments form one range.
-//! - As in Google's v3 branch, the smallest RTT expires after `min_rtt_window`. Also as in this
-//!   branch, `TargetInflight()` includes the quantization budget. PROBE_CRUISE lowers `inflight_lo`
-//!   to `inflight_hi`. Lowering `inflight_lo` does not change the window, because `inflight_hi`
-//!   bounds the window too.
+//! - As in Google's v3 branch, the smallest RTT expires after `min_rtt_window`, and
+//!   `TargetInflight()` includes the quantization budget. PROBE_CRUISE lowers `inflight_lo` to
+//!   `inflight_hi`. Lowering `inflight_lo` does not change the window, because `inflight_hi` also
+//!   bounds the window.
 //! - Where the text and the pseudo-code of the draft disagree, tailback follows the pseudo-code. So
 //!   `inflight_hi` does not bound the window in DRAIN (table of section 5.6.1). An
 //!   application-limited probe does not change `inflight_hi` (appendix A.6). Losses that end
@@ -150,7 +150,7 @@ pub const ENTRY: Entry<Build> = Entry {
         options::HEADROOM,
         whole(
             "startup_losses",
-            "Number of ACKs with losses, within one round trip of recovery, that end STARTUP. If draft is set, separate ranges of lost segments are counted instead of ACKs. 0: losses never end STARTUP.",
+            "Number of ACKs with losses, within one round trip of recovery, that end STARTUP. If draft is set, BBR counts separate ranges of lost segments instead of ACKs with losses. 0: losses never end STARTUP.",
             (0, 15),
             "6",
         ),

@@ -36,8 +36,8 @@ pub(in crate::cc) const PROBE_WAIT_RANDOM: Opt = time(
 );
 pub(in crate::cc) const PROBE_ROUNDS: Opt = whole(
     "probe_rounds",
-    "Largest number of round trips between two probes. The limit is lower if BBR aims to have \
-        fewer segments in flight than this number: one round trip for each of these segments.",
+    "Largest number of round trips between two probes. If BBR aims to have fewer segments in \
+        flight than this number, the limit is one round trip per segment.",
     (1, 250),
     "63",
 );
@@ -79,7 +79,7 @@ pub(in crate::cc) const PACING_MARGIN: Opt = whole(
 );
 pub(in crate::cc) const ACK_AGGREGATION: Opt = switch(
     "ack_aggregation",
-    "Whether bursts of ACKs enlarge the window, so that the sender does not stall between them.",
+    "Whether bursts of ACKs enlarge the window, so that the sender does not stall between two bursts.",
     "true",
 );
 pub(in crate::cc) const TRACE: Opt = switch(
@@ -89,7 +89,7 @@ pub(in crate::cc) const TRACE: Opt = switch(
 );
 pub(in crate::cc) const ECN_RESPONSE: Opt = switch(
     "ecn_response",
-    "Whether BBR responds to CE marks. With this response, the sender sets ECT, and the receiver echoes every mark, as for DCTCP.",
+    "Whether BBR responds to CE marks. A sender that responds to CE marks sets ECT, and the receiver echoes every mark, as for DCTCP.",
     "false",
 );
 pub(in crate::cc) const ECN_MAX_RTT: Opt = time(
@@ -107,7 +107,7 @@ pub(in crate::cc) const ECN_THRESHOLD: Opt = number(
 );
 pub(in crate::cc) const ECN_FACTOR: Opt = number(
     "ecn_factor",
-    "Fraction of alpha by which a round trip with marks reduces inflight_lo.",
+    "Factor of the response to marks: a round trip with marks reduces inflight_lo by the fraction ecn_factor * alpha.",
     (0.0, 1.0),
     "0.3333",
 );

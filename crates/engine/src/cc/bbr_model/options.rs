@@ -64,8 +64,8 @@ pub(in crate::cc) const fn switch(
 
 pub(in crate::cc) const TSO_SEGS: Opt = Opt {
     name: "tso_segs",
-    doc: "Burst size, in segments. The window allows extra segments for bursts of this size. auto: \
-        the number of segments that the pacing rate sends in 1 ms, as in Linux.",
+    doc: "Burst size, in segments, from which BBR computes how many extra segments the window \
+        allows. auto: the number of segments that the pacing rate sends in 1 ms, as in Linux.",
     kind: Kind::WordOrInt {
         words: &["auto"],
         min: 1,

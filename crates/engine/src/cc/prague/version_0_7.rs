@@ -63,7 +63,7 @@ pub(super) struct Prague {
     burst_shift: u32,
     /// The smallest number of segments in a burst.
     min_burst: u32,
-    /// Whether Prague behaves as Reno. Prague behaves as Reno if the other end does not support
+    /// Whether Prague behaves as Reno. Prague behaves as Reno if the receiver does not support
     /// Accurate ECN.
     reno: bool,
     alpha: Alpha,
@@ -288,7 +288,7 @@ impl Prague {
     }
 
     /// Sets the pacing rate. If increase and reductions apply to the window, the pacing rate is
-    /// cwnd/srtt, computed from whole packets. If increase and reductions apply to the rate, the
+    /// cwnd/srtt, where cwnd is in whole packets. If increase and reductions apply to the rate, the
     /// pacing rate swings around that rate. The pacing rate is higher in the first half of a
     /// virtual RTT, and lower in the second half. In early slow start the pacing rate is twice as
     /// high.

@@ -255,7 +255,7 @@ fn the_pacing_rate_swings_by_three_percent() {
     assert!(up.abs_diff(25) <= 2, "{up} of 50");
 }
 
-/// The rate replaces the window if the window has at most four packets.
+/// The rate replaces the window if the window is at most four packets.
 #[test]
 fn a_small_window_follows_the_rate() {
     for (cwnd, by_rate) in [(5, false), (4, true)] {
