@@ -91,7 +91,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "rtt_target",
-            doc: "The target RTT of rtt_scaling.",
+            doc: "Target RTT: rtt_scaling equalises the rates of flows whose RTT is below this value.",
             kind: Kind::Time {
                 min: Time::from_us(128),
             },

@@ -66,7 +66,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "deviation",
-            doc: "Standard deviation of \"normal\", or of the normal variable whose absolute value \"half_normal\" uses. Default: a third of the mean.",
+            doc: "Standard deviation of the normal variable that \"normal\" or \"half_normal\" uses. Default: a third of the mean.",
             kind: Kind::Time { min: Time(1) },
             default: None,
             tc: None,

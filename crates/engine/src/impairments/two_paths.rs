@@ -40,7 +40,7 @@ pub const ENTRY: Entry<Build> = Entry {
             name: "spread",
             doc: "How the path is chosen. \"random\": at random for each packet. \"turns\": the \
                 paths alternate, as evenly as the share allows. \"flowlets\": at random for each \
-                flow, and again after each pause of the flow of at least `gap`.",
+                flow, and again after each pause of at least `gap` in the flow.",
             kind: Kind::Word(&[RANDOM, TURNS, FLOWLETS]),
             default: Some(RANDOM),
             tc: None,

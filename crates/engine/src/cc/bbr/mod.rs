@@ -1,9 +1,9 @@
 //! BBR version 1 (Cardwell and others, 2016; draft-cardwell-iccrg-bbr-congestion-control-00), as in
-//! Linux 7.3 `tcp_bbr.c`. BBR has a model of the path. The model consists of the highest delivery
-//! rate of the last ten round trips and the smallest RTT of the last 10 s. From this model, BBR
-//! computes the pacing rate and how many packets may be in flight. BBR does not reduce its rate
-//! after losses or marks. But for one round trip after a loss, BBR sends at most one packet for
-//! each packet that is delivered. BBR also checks whether a policer causes the losses.
+//! Linux 7.3 `tcp_bbr.c`. BBR maintains a model of the path. The model consists of the highest
+//! delivery rate of the last ten round trips and the smallest RTT of the last 10 s. From this
+//! model, BBR computes the pacing rate and how many packets may be in flight. BBR does not reduce
+//! its rate after losses or marks. But for one round trip after a loss, BBR sends at most one
+//! packet for each packet that is delivered. BBR also checks whether a policer causes the losses.
 //!
 //! Deviations: BBR paces single segments, unless the scenario sets `pacing = "gso"` or "fq-gso". In
 //! contrast, Linux sends bursts of up to 1 ms if TCP combines segments into larger packets (TSO).
