@@ -104,7 +104,8 @@ quantities! {
             TCP, only data delivered in order counts.";
         back_bytes, "bytes", Interval, "Payload that has reached the sender's host. For TCP, only \
             data delivered in order counts.";
-        rtt_ns, "ns", Interval, "Mean round-trip time in the interval, computed from packets.";
+        rtt_ns, "ns", Interval, "Mean round-trip time of the program's packets in the \
+            interval.";
         delay_ns, "ns", Interval, "Mean queue delay of the sender's packets in the interval.";
         cwnd, "segments", Interval, "Congestion window of the sender's busiest TCP socket.";
         ssthresh, "segments", Interval, "Slow-start threshold of the sender's busiest TCP socket. \

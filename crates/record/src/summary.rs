@@ -135,7 +135,8 @@ fields! {
         name: String = about();
         /// Name of the queue discipline.
         aqm: String = about();
-        /// Queue delay of forwarded packets. A packet's own transmission time does not count.
+        /// Queue delay of forwarded packets. The queue delay excludes a packet's own transmission
+        /// time.
         delay_ms: Stat = measured("ms", Packets)
             .only(&["mean", "p1", "p25", "p50", "p75", "p99", "max"])
             .less();
@@ -143,9 +144,9 @@ fields! {
         packets: u64 = measured("packets", Count);
         /// Frame bytes forwarded.
         bytes: u64 = measured("byte", Bytes);
-        /// Drops from all causes.
+        /// Number of drops, from all causes.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks from all causes.
+        /// Number of CE marks, from all causes.
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
@@ -156,7 +157,7 @@ fields! {
         /// Time-weighted mean of the backlog. The packet in transmission counts only if
         /// `count_in_service` is set.
         occupancy_bytes_mean: Option<f64> = measured("byte", Time).less();
-        /// Largest backlog. The packet in transmission does not count.
+        /// Largest backlog, without the packet in transmission.
         occupancy_bytes_max: Option<u64> = measured("byte", Once).less().added();
         /// Statistics of samples; null if none were taken.
         samples: Option<QueueSamples> = about().beside();
@@ -176,7 +177,7 @@ fields! {
     pub struct TrafficSummary {
         /// Name of the source.
         name: String = about();
-        /// Its kind.
+        /// Kind of the source.
         kind: String = about();
         /// Frame bytes that arrived, divided by the measured time. For TCP, only data packets
         /// count.
@@ -193,8 +194,7 @@ fields! {
         sce_marks: Option<u64> = measured("packets", Count);
         /// Drops and marks by cause, without causes that did not occur.
         causes: Option<Causes> = about();
-        /// One-way delay of the datagrams that arrived, from the source to the end of the source's
-        /// route.
+        /// One-way delay of the datagrams that reached the end of the source's route.
         one_way_delay_ms: Stat = measured("ms", Packets).only(Stat::OF_DELAYS).less().added();
         /// RTT of unretransmitted data.
         rtt_ms: Stat = measured("ms", Samples)
@@ -205,7 +205,7 @@ fields! {
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// The outcome of the source's frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
-        /// Page load time, from the first connection of a page to the last byte of the page's last
+        /// Page load time, from the start of a page's first connection to the end of its last
         /// connection.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
         /// Responsiveness under working conditions; only for sources that measure the
@@ -231,9 +231,9 @@ fields! {
         packets: Option<u64> = measured("packets", Count);
         /// Frame bytes forwarded.
         bytes: Option<u64> = measured("byte", Bytes);
-        /// Drops from all causes.
+        /// Number of drops, from all causes.
         drops: Option<u64> = measured("packets", Count).less();
-        /// CE marks from all causes.
+        /// Number of CE marks, from all causes.
         marks: Option<u64> = measured("packets", Count);
         /// SCE marks.
         sce_marks: Option<u64> = measured("packets", Count);
@@ -251,8 +251,8 @@ fields! {
 fields! {
     /// Statistics of a class's samples over the intervals after the warm-up.
     pub struct SampleSummary {
-        /// Rate of a TCP flow, counted in whole frames. There is one sample for each flow and each
-        /// interval of `record.statistics`.
+        /// Rate of a TCP flow, including the headers of each frame. There is one sample for each
+        /// flow and each interval of `record.statistics`.
         rate_mbit: Stat = measured("Mbit/s", Intervals).more();
         /// Estimated window of a TCP flow. There is one sample for each flow and each interval of
         /// `record.statistics`. Each sample is the flow's rate x (mean queue delay + base RTT).
@@ -267,7 +267,7 @@ fields! {
         /// sample for each interval of `record.statistics`.
         drop_share: Stat = measured("", Intervals).at_most(1.0).less();
         /// Queue delay of the class's packets. There is one sample for each interval of
-        /// `record.statistics`. A sample is the mean over the packets of the interval.
+        /// `record.statistics`. Each sample is the mean over the packets of one interval.
         delay_ms: Stat = measured("ms", Intervals).called("sampled_delay_ms").less();
     }
 }

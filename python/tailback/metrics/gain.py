@@ -13,7 +13,7 @@ METRICS = (
         "flow",
         "",
         "Throughput of the flow, divided by its throughput in another run of the sweep. The other "
-        "run has the standard backoff (beta_ecn = beta) and otherwise the same values.",
+        "run has the standard backoff (beta_ecn = beta) and the same values of all other keys.",
         field("throughput_gain"),
         "bytes",
         better="more",

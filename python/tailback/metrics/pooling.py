@@ -18,7 +18,7 @@ from tailback.metrics.statistics import Estimate, estimate
 RULE = (
     "the mean over seeds, with Student's t interval at 95 %. If a run has several flows with "
     "the same name (`count`), the run's value is the mean over these flows. Paired comparisons use "
-    "only the seeds for which both variants of the scenario have a value"
+    "only the seeds for which the metric has a value in both variants of the scenario"
 )
 """How every metric is pooled, as text for the documentation."""
 

@@ -13,7 +13,7 @@ _NAMES = {"program": "`[[programs]]`", "traffic": "`[[traffic]]`"}
 def _metric(declared: Any) -> Metric:
     parts, doc = declared["parts"], declared["doc"]
     if declared["on"] == "flow" and "flow" not in parts:
-        doc = f"{doc} Only for {' and '.join(_NAMES[part] for part in parts)}."
+        doc = f"{doc} This metric exists only for {' and '.join(_NAMES[part] for part in parts)}."
     return Metric(
         declared["path"],
         declared["on"],

@@ -51,7 +51,7 @@ METRICS = (
         "requests_completion_s",
         "flow",
         "s",
-        "Mean completion time of all completed requests of a source, from connect to last byte.",
+        "Mean completion time of a source's completed requests, from connect to the last byte.",
         _of_all,
         "requests",
         better="less",
@@ -62,7 +62,7 @@ METRICS = (
             f"completion_s.{name}",
             "flow",
             "s",
-            f"Mean completion time of the requests with sizes {sizes}, from connect to last byte.",
+            f"Mean completion time of requests with sizes {sizes}, from connect to the last byte.",
             of_bin(upto_bytes, "completion_s.mean"),
             "requests",
             better="less",
@@ -75,8 +75,8 @@ METRICS = (
             f"normalised.{name}{end}",
             "flow",
             "",
-            f"{which} of ideal time / completion time, over the requests with sizes {sizes}. The "
-            "ideal time of a request is size / link rate + 2 RTT.",
+            f"{which} of the ratio of ideal to completion time, for requests with sizes {sizes}. "
+            "The ideal time of a request is size / link rate + 2 RTT.",
             of_bin(upto_bytes, f"normalised.{end[1:] or 'mean'}"),
             "requests",
             most=1.0,

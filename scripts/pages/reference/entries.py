@@ -85,8 +85,8 @@ def only_stacks(registry: dict[str, list[Entry]]) -> list[adapters.Adapter]:
 def _index(kind: Kind, entries: list[Entry], stacks: list[adapters.Adapter]) -> Iterator[str]:
     yield f"# {kind.title}\n\n{kind.usage}\n"
     yield (
-        f"`tailback list {kind.registry}` prints the names in the table below. `tailback list "
-        f"{kind.registry} --options` also prints the options for each name.\n"
+        f"`tailback list {kind.registry}` prints this list. `tailback list {kind.registry} "
+        "--options` prints this list with all options.\n"
     )
     yield "| name | what it is | follows | on Linux |"
     yield "|---|---|---|---|"

@@ -11,9 +11,9 @@ from tailback._native import registry_json
 HEAD = """\
 # Metrics and series
 
-A metric is a number about a run, such as the mean queue delay of a link. A series is a quantity
-over time. [What is measured](measurements.md) defines the quantities. `tailback list metrics
---options` prints the metrics.
+A metric is a number computed from a run, such as the mean queue delay of a link. A series is a
+quantity over time. [What is measured](measurements.md) defines the quantities. `tailback list
+metrics --options` prints the metrics.
 """
 
 
@@ -42,8 +42,8 @@ def _metrics() -> Iterator[str]:
         "`drops@bottleneck` and `drops@cubic`.\n"
     )
     yield (
-        f"Every command shows {metrics.RULE}. A run without a value does not count in the mean; "
-        "`n` is the number of runs with a value. If a flow did not finish, tables show a lower "
+        f"Every command shows {metrics.RULE}. The mean omits runs in which the metric has no "
+        "value; `n` is the number of runs in the mean. If a flow did not finish, tables show a lower "
         "bound for `completion_s` instead of the mean.\n"
     )
     yield (
@@ -65,8 +65,8 @@ def _metrics() -> Iterator[str]:
 def _series() -> Iterator[str]:
     yield "## Series\n"
     yield (
-        "tailback samples these quantities during a run and writes them to `series.parquet`. The "
-        "file also has the gauges: internal values of congestion controls and queues, such as "
+        "tailback samples the following quantities during a run and writes them to "
+        "`series.parquet`. The file also contains gauges: internal values of congestion controls and queues, such as "
         "DCTCP's alpha.\n"
     )
     yield "| quantity | scope | unit | meaning | recorded |"

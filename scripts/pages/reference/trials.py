@@ -75,11 +75,11 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield (
             f"For the page [{_title(page)}](../../evidence/{page}.md), tailback runs the same "
             f"scenarios on both engines and compares the results. Each row of the table is a group "
-            f"of scenarios, and at least one of them uses `{name}`. The numbers count all "
-            f"scenarios of the group, including scenarios without `{name}`. The column *scenarios* "
-            "shows the number of scenarios in each group. The heading of each further column is a "
-            "quantity. The column counts the scenarios in which the two engines agree on this "
-            "quantity within a limit.\n"
+            f"of scenarios. Each group contains scenarios with `{name}`. The numbers count all "
+            f"scenarios of the group, with or without `{name}`. The column *scenarios* "
+            "shows how many scenarios a group contains. Each further column is for one quantity. "
+            "The column counts the scenarios in which the values of this quantity on the two engines "
+            "differ by at most a limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"
@@ -89,8 +89,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
         yield ""
     if nowhere:
         yield (
-            "The comparison of the simulator with Linux ([The simulator against "
-            f"Linux](../../evidence/validation.md)) does not include `{name}`.\n"
+            "[The simulator against Linux](../../evidence/validation.md) compares the two engines. "
+            f"This comparison does not include `{name}`.\n"
         )
 
 
@@ -122,7 +122,7 @@ def _by_the_standards(suite: str, name: str) -> Iterator[str]:
         )
     elif links:
         yield (
-            f"These pages show the verdicts of `tailback evaluate` for each section of "
+            f"The following pages show the verdicts of `tailback evaluate` for each section of "
             f"{standards}: {', '.join(links)}.\n"
         )
 
@@ -137,8 +137,8 @@ def _published(kind: str, name: str) -> Iterator[str]:
     ]
     if pages:
         yield (
-            f"These reproductions of published experiments use `{name}`. Each page compares "
-            "tailback's results with the published results:\n"
+            f"The following reproductions of published experiments use `{name}`. Each page "
+            "compares tailback's results with the published results:\n"
         )
         yield from (f"- {page}" for page in pages)
         yield ""

@@ -35,7 +35,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "ipv6",
-        doc: "Whether packets have the length of IPv6 packets, 20 bytes more than with IPv4.",
+        doc: "Whether packets are as long as with IPv6, that is, 20 bytes longer than with IPv4.",
         kind: Kind::Bool,
         default: Some("false"),
         tc: None,

@@ -57,7 +57,7 @@ static OPTIONS: &[Opt] = &[
 /// The registry entry.
 pub static ENTRY: Entry<Build> = Entry {
     name: "smoltcp",
-    doc: "Uploads data over TCP. Sender and receiver are smoltcp.",
+    doc: "Uploads data over TCP. The sender and the receiver use smoltcp.",
     follows: "smoltcp 0.14.0",
     options: OPTIONS,
     kernel: Kernel::None,

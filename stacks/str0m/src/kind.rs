@@ -40,7 +40,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "variation",
-        doc: "Largest difference of a frame's size from the mean size, as a fraction of the mean.",
+        doc: "Largest difference between a frame's size and the mean size, as a fraction of the mean.",
         kind: Kind::Float { min: 0.0, max: 1.0 },
         default: Some("0.1"),
         tc: None,
@@ -57,7 +57,7 @@ static OPTIONS: &[Opt] = &[
 /// The registry entry.
 pub static ENTRY: Entry<Build> = Entry {
     name: "str0m",
-    doc: "Sends video over WebRTC. Sender and receiver are str0m.",
+    doc: "Sends video over WebRTC. The sender and the receiver use str0m.",
     follows: "str0m 0.25.0",
     options: OPTIONS,
     kernel: Kernel::None,

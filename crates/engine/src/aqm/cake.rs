@@ -4,8 +4,8 @@
 //! SCE marks (Some Congestion Experienced) follow the Cake of SCE's authors, as of June 2019 (see
 //! `aqm/sce.rs`). Cake itself shapes the traffic to the link's rate, so the link does not limit the
 //! rate a second time. The options `overhead`, `mpu` and `atm` determine the size that the shaper
-//! assumes for a packet. The packet occupies the link for as long as a packet of the assumed size
-//! takes at the link's rate.
+//! assumes for a packet. Each packet occupies the link for the assumed size divided by the link's
+//! rate.
 //!
 //! | module | what it implements |
 //! |---|---|
@@ -20,14 +20,14 @@
 //! packet without such a hash, Linux hashes the addresses with a random key. In tailback, the hash
 //! depends on the numbers of the flow and of its hosts, and on the seed of the run. If Cake is full
 //! and several queues are equally long, tailback drops packets from the first of these queues.
-//! Linux drops packets from the queue that is on top of its heap. If a host has more than 16 bulk
-//! queues, tailback gives each of these queues the bytes of several DRR rounds at once. This
-//! deviation saves computation (see cake/flows.rs). If Cake splits a packet and is then full,
-//! tailback drops packets after it enqueues each segment. Linux drops packets only after it has
-//! enqueued the last segment. For the memory limit, a segment of a split packet counts like a
-//! segment that was sent singly. The options `unlimited`, `autorate-ingress`, `nat` and `fwmark`
-//! are not implemented. If the link's rate follows a trace, Cake shapes to the mean rate of the
-//! trace.
+//! Linux keeps queues in a heap, and drops packets from the queue at the top of the heap. If a host
+//! has more than 16 bulk queues, tailback gives each of these queues the bytes of several DRR
+//! rounds at once. Adding several rounds at once saves computation (see cake/flows.rs). If Cake
+//! splits a packet into segments, tailback checks after each enqueued segment whether Cake is full
+//! and must drop packets. Linux checks only after it has enqueued the last segment. For the memory
+//! limit, a segment of a split packet counts like a separate packet of the same length. The options
+//! `unlimited`, `autorate-ingress`, `nat` and `fwmark` are not implemented. If the link's rate
+//! follows a trace, Cake shapes to the mean rate of the trace.
 
 use tailback_record::Cause;
 
@@ -84,7 +84,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "tins",
-            doc: "Classes of traffic by DSCP.",
+            doc: "Scheme that sorts packets into tins (classes of traffic) by DSCP.",
             kind: Kind::Word(&[
                 "besteffort",
                 "precedence",
@@ -97,7 +97,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce",
-            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With \"on\", the probability of a mark reaches 1 at the target. With a number N, the probability is 1/N at the target. With \"single\", the probability is 0 up to the target.",
+            doc: "Whether ECT(0) packets get SCE marks. The probability of a mark rises linearly with the sojourn time. With \"on\", the probability is 1 if the sojourn time is at least the target. With a number N, the probability is 1/N if the sojourn time equals the target. With \"single\", the probability is 0 if the sojourn time is at most the target.",
             kind: Kind::WordOrInt {
                 words: &["off", "on", "single"],
                 min: 2,
@@ -108,7 +108,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "sce_single_slope",
-            doc: "How fast the probability of sce = \"single\" rises when the sojourn time is above the target. With \"halved\", as in the code of SCE's authors, the probability reaches 1 at twice the target. With \"kept\", as in the text of SCE's authors, the probability reaches 1 at 1.5 times the target. Default: halved.",
+            doc: "How fast the mark probability rises above the target if sce is \"single\". With \"halved\", as in the code of SCE's authors, the probability reaches 1 when the sojourn time is twice the target. With \"kept\", as SCE's authors describe, the probability reaches 1 when the sojourn time is 1.5 times the target. Default: halved.",
             kind: Kind::Word(&["halved", "kept"]),
             default: None,
             tc: Some("not in Linux"),
@@ -153,14 +153,14 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "atm",
-            doc: "How the link frames packets: not at all, in ATM cells (48 of 53 bytes), or in PTM codewords (64 of 65).",
+            doc: "How the link frames packets: not at all, in ATM cells (48 payload bytes in 53), or in PTM codewords (64 payload bytes in 65).",
             kind: Kind::Word(&["noatm", "atm", "ptm"]),
             default: Some("noatm"),
             tc: Some("noatm, atm or ptm"),
         },
         Opt {
             name: "memlimit",
-            doc: "Limit on the memory of all queued packets, counted as Linux counts it (in bytes of buffers). Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full-size packets.",
+            doc: "Limit on the memory of all queued packets, in bytes of packet buffers, as in Linux. Default: four times the product of rate and rtt, at least 4 MiB and at most the memory of 10,240 full-size packets.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -4,10 +4,10 @@
 //! RFC 8289. CoDel counts time in ticks of 1024 ns (so 5 ms becomes 4.999 ms). CoDel approximates
 //! 1/sqrt(count) by a 16-bit fraction. At each drop or mark, one Newton step improves this
 //! fraction. A dequeue marks at most one packet, and returns this packet. A dequeue drops at most
-//! 256 packets. If more drops are due, the dequeue skips the remaining drops. As in RFC 8289, CoDel
-//! acts only while more than one MTU stays queued. If a dropping phase begins within 16 intervals
-//! of the previous phase, its count starts from the previous phase's number of drops and marks. The
-//! count starts from 1 if the previous phase is older, or had at most one drop or mark.
+//! 256 packets. If more than 256 drops are due, the dequeue skips the remaining drops. As in RFC
+//! 8289, CoDel acts only while more than one MTU stays queued. If a dropping phase begins within 16
+//! intervals of the previous phase, its count starts from the previous phase's number of drops and
+//! marks. The count starts from 1 if the previous phase is older, or had at most one drop or mark.
 //!
 //! Known deviations: in tailback, times do not wrap around. Linux compares 32-bit ticks, which wrap
 //! around after 73 minutes. In tailback, the count of a queue's first dropping phase starts from 1.
@@ -134,7 +134,7 @@ pub const ECN: Opt = Opt {
 /// The option for the sojourn time above which packets are marked in addition to CoDel's marks.
 pub const CE_THRESHOLD: Opt = Opt {
     name: "ce_threshold",
-    doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. By default, CoDel has no such threshold.",
+    doc: "Sojourn time above which every ECN-capable packet is marked, in addition to CoDel's marks. By default, CoDel does not use a threshold of this kind.",
     kind: Kind::Time {
         min: Time::from_us(1),
     },

@@ -42,8 +42,8 @@
 //! arrived with CE. The kernel's counters include packets that arrived with CE. tc filters are not
 //! implemented, so L contains only ECN-capable packets. The first update of p occurs one `tupdate`
 //! after the start of the run. The scheduler is reset only when drops empty both queues. Linux
-//! behaves in the same way if DualPI2 is a child of htb, because htb never calls the dequeue
-//! function of an empty queue.
+//! resets the scheduler in the same situation if DualPI2 is a child of htb, because htb never calls
+//! the dequeue function of an empty queue.
 
 use std::cell::Cell;
 
@@ -117,7 +117,7 @@ pub const ENTRY: Entry<Build> = Entry {
         LIMIT,
         Opt {
             name: "memlimit",
-            doc: "Limit on the memory of both queues together, counted as Linux counts it (in bytes of buffers). Default: 2 x `limit` x the size of the largest frame; in the versions of 2019, no limit.",
+            doc: "Limit on the memory of both queues together, in bytes of packet buffers, as in Linux. Default: 2 x `limit` x the size of the largest frame; in the versions of 2019, no limit.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,
@@ -167,7 +167,7 @@ pub const ENTRY: Entry<Build> = Entry {
         ),
         Opt {
             name: "step_thresh",
-            doc: "Step threshold. A packet of L is marked if its sojourn time, or the number of packets that remain in L, is above this value.",
+            doc: "Step threshold. A packet of L is marked if its sojourn time, or the number of packets that remain in L, exceeds this threshold.",
             kind: Kind::TimeOrSize,
             default: Some("1ms"),
             tc: Some("step_thresh TIME or PACKETS"),
@@ -203,7 +203,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "overload",
-            doc: "What happens when k p exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and packets of L that are not dropped are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have the option l_drop instead.",
+            doc: "What DualPI2 does when k p, the probability of a mark in L, exceeds 1. With \"drop\", all packets are dropped with probability p squared, even if they are ECN-capable, and packets of L that are not dropped are marked. With \"overflow\", p does not rise above 1/k. Default: \"drop\". Versions before dualpi2-2019-refactored have the option l_drop instead of overload.",
             kind: Kind::Word(&["drop", "overflow"]),
             default: None,
             tc: Some("drop_on_overload or overflow"),
@@ -213,7 +213,7 @@ pub const ENTRY: Entry<Build> = Entry {
             doc: "Replaces `overload` in versions before dualpi2-2019-refactored (default: 0, and \
                 100 in dualpi2-2019-wrr-percent). If k p exceeds this percentage, ECN-capable \
                 packets are treated like packets that are not ECN-capable. With 0, ECN-capable \
-                packets are never treated in this way, and p does not rise above 1/k.",
+                packets are always treated as ECN-capable, and p does not rise above 1/k.",
             kind: Kind::Int { min: 0, max: 100 },
             default: None,
             tc: None,

@@ -12,7 +12,7 @@
 //! least one quantum. A packet that would exceed `flow_limit` or `limit` is dropped on arrival.
 //! Packets that have waited longer than `ce_threshold` are marked when they leave.
 //!
-//! While all queues of single flows are empty, up to eight packets can wait in a common FIFO
+//! While the queues of all flows are empty, up to eight packets can wait in a common FIFO
 //! (`fast_path`, in Linux since 6.7). Packets in the common FIFO leave before all other packets,
 //! and are never marked.
 //!
@@ -117,7 +117,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "fast_path",
-            doc: "Whether up to eight packets may wait in a common FIFO while all queues of single flows are empty. Packets in this FIFO are never marked. Linux has had this FIFO since 6.7.",
+            doc: "Whether up to eight packets may wait in a common FIFO while the queues of all flows are empty. Packets in the common FIFO are never marked. Linux has had the common FIFO since version 6.7.",
             kind: Kind::Bool,
             default: Some("true"),
             tc: None,

@@ -9,8 +9,8 @@
 //!
 //! Known deviations: codel.rs and fair/mod.rs list deviations that also apply to FQ-CoDel. For
 //! `memory_limit`, a frame counts as its length plus a fixed number of bytes. In Linux, the number
-//! of additional bytes varies. `ce_threshold_selector` examines only the ECN field and not the
-//! whole DS field.
+//! of bytes added to the length varies. `ce_threshold_selector` examines only the ECN field and not
+//! the whole DS field.
 
 use tailback_record::Cause;
 

@@ -58,8 +58,8 @@ pub const ENTRY: Entry<Build> = Entry {
         fair::QUANTUM,
         Opt {
             name: "memory_limit",
-            doc: "If the queued packets use more memory than this, Linux counts each arriving \
-                packet as over the limit, but does not drop it.",
+            doc: "If the queued packets use more memory than this limit, Linux counts each \
+                arriving packet as over the limit, but does not drop the packet.",
             kind: Kind::Size {
                 packets: false,
                 bytes: true,

@@ -74,7 +74,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "scalable",
-            doc: "Which packets are marked with probability k p: none, packets of L4S (ECT(1)), or every ECN-capable packet.",
+            doc: "Which packets are marked with probability k p: no packets, L4S packets (ECT(1)), or all ECN-capable packets.",
             kind: Kind::Word(&["none", "ect1", "any"]),
             default: Some("none"),
             tc: None,

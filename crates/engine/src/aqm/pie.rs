@@ -1,8 +1,8 @@
 //! PIE: proportional integral controller enhanced (RFC 8033).
 //!
 //! tailback's PIE follows sch_pie of Linux 7.3, including its integer arithmetic. Times are in
-//! ticks of 64 ns, and gains are in units of 1/16 Hz. 2^56 - 1 represents a probability of 1. In
-//! the following points, Linux differs from RFC 8033, and tailback follows Linux:
+//! ticks of 64 ns, and gains are in units of 1/16 Hz. The integer 2^56 - 1 represents a probability
+//! of 1. In the following points, Linux differs from RFC 8033, and tailback follows Linux:
 //! - The queue delay is the sojourn time of the packet that was dequeued last. When the queue is
 //!   empty, this delay is 0.
 //! - In an update, the probability decays by 1/64 if the current delay and the previous delay are
@@ -12,24 +12,25 @@
 //!   since the previous packet left. (With `dq_rate_estimator`, each measurement of the rate
 //!   reduces the allowance by the duration of the measurement.) The burst allowance is renewed when
 //!   the current and the previous delay are below half the target and the probability is 0.
-//! - When the accumulated probability has reached 8.5, a packet is always marked or dropped. A mark
-//!   for this reason does not reset the accumulated probability.
+//! - When the accumulated probability has reached 8.5, the next packet is always marked or dropped.
+//!   A mark at this limit does not reset the accumulated probability.
 //! - The probability is not limited to 1. While the delay stays high, the probability can rise
 //!   above 1 (windup).
 //!
-//! `version = "linux-3.14"` is PIE as in Linux before 2019. In this version, the target is 20 ms,
-//! tupdate is 30 ms and the burst allowance is 100 ms. This version computes the queue delay from
-//! the estimated departure rate. The version decides about each packet independently (Bernoulli
-//! trials). This version divides its gains by 8 while the probability is below 1 %, and by 2 while
-//! the probability is below 10 %. The probability has 32 bits, and decays by 2 % in an update
-//! instead of 1/64. As in Linux before 2019, the arithmetic of this version overflows. As a result,
-//! the first decay reduces any probability above 1.02 % to less than 1.02 %. Because of overflow, a
-//! change of the probability by more than one half has the wrong sign.
+//! `version = "linux-3.14"` is PIE as in Linux before 2019. In `linux-3.14`, the target is 20 ms,
+//! tupdate is 30 ms and the burst allowance is 100 ms. `linux-3.14` computes the queue delay from
+//! the estimated departure rate. `linux-3.14` drops or marks each packet independently of other
+//! packets (Bernoulli trials). `linux-3.14` divides its gains by 8 while the probability is below
+//! 1 %, and by 2 while the probability is below 10 %. The probability in `linux-3.14` has 32 bits,
+//! and decays by 2 % in an update, whereas current Linux uses 1/64. As in Linux before 2019, the
+//! arithmetic of `linux-3.14` overflows. As a result, the first decay reduces any probability above
+//! 1.02 % to less than 1.02 %. Because of overflow, a change of the probability by more than one
+//! half has the wrong sign.
 //!
 //! As in Linux, the timer counts jiffies, and the time between two updates is one jiffy longer than
-//! `tupdate`. By default, there is an update every 16 ms. Linux makes the first update 0.5 s after
-//! the queue has been set up. In tailback, updates begin at the start of the run, as if the queue
-//! had been set up more than 0.5 s earlier.
+//! `tupdate`. By default, PIE updates the probability every 16 ms. Linux makes the first update
+//! 0.5 s after the queue has been set up. In tailback, updates begin at the start of the run, as if
+//! the queue had been set up more than 0.5 s earlier.
 //!
 //! Known deviations: for backlogs above 16 MiB, the estimated delay is correct in tailback, whereas
 //! it overflows in Linux.
@@ -99,14 +100,14 @@ pub const ENTRY: Entry<Build> = Entry {
         BYTEMODE,
         Opt {
             name: "dq_rate_estimator",
-            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. If false, PIE uses the packets' sojourn time instead. Default: false; in version linux-3.14 it is always true.",
+            doc: "Whether the queueing delay is computed from the backlog and the estimated departure rate. If false, PIE uses the packets' sojourn time instead. Default: false. In version linux-3.14, this option is always true.",
             kind: Kind::Bool,
             default: None,
             tc: Some("dq_rate_estimator or no_dq_rate_estimator"),
         },
         Opt {
             name: "version",
-            doc: "The version of Linux to follow.",
+            doc: "Version of Linux whose PIE tailback follows.",
             kind: Kind::Word(&["linux-7.3", "linux-3.14"]),
             default: Some("linux-7.3"),
             tc: None,

@@ -25,7 +25,7 @@ use crate::units::Time;
 /// Option: SCE marking.
 pub const OPTION: Opt = Opt {
     name: "sce",
-    doc: "How ECT(0) packets get SCE marks. \"on\": the probability of a mark rises from 0 at half the target to 1 at the target. \"single\": the probability rises from 0 at the target to 1 at twice the target. \"off\": never. Linux does not have this option.",
+    doc: "How ECT(0) packets get SCE marks. \"on\": the probability of a mark rises from 0 at half the target to 1 at the target. \"single\": the probability rises from 0 at the target to 1 at twice the target. \"off\": never. Linux does not have the option sce.",
     kind: Kind::Word(&["off", "on", "single"]),
     default: Some("off"),
     tc: None,

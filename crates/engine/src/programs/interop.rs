@@ -39,14 +39,14 @@ const MOST: u64 = 500_000_000;
 /// The registry entry of `interop`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "interop",
-    doc: "Runs two endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. In the tables `sender` and `receiver`, set `root` to the folder with the unpacked container image of that endpoint. The command `run` defaults to /run_endpoint.sh.",
+    doc: "Runs two endpoints of the QUIC interop runner. The sender's host runs the server, and the receiver's host runs the client. In each of the tables `sender` and `receiver`, set `root` to the folder of an unpacked container image. The key `run` sets the command; its default is /run_endpoint.sh.",
     follows: "the QUIC interop runner",
     options: &[
         Opt {
             name: "testcase",
-            doc: "Name of the test case in the runner, for server and client (TESTCASE). Some test \
-                cases of the runner also check a packet trace; tailback does not check packet \
-                traces.",
+            doc: "Name of the test case in the QUIC interop runner. Server and client receive this \
+                name in the variable TESTCASE. Some test cases of the runner also check a packet \
+                trace; tailback does not check packet traces.",
             kind: Kind::Word(&[
                 "handshake",
                 "transfer",

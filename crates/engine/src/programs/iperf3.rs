@@ -38,7 +38,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "udp",
-            doc: "Whether iperf3 sends UDP, at `bitrate`.",
+            doc: "Whether iperf3 sends UDP packets, at the rate `bitrate`.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: None,

@@ -10,7 +10,7 @@ use crate::units::Time;
 pub const ENTRY: Entry<Build> = Entry {
     name: "ping",
     doc: "The sender's host sends ICMP echo requests. The kernel of the receiver's host answers \
-        these requests.",
+        the echo requests.",
     follows: "iputils ping",
     options: &[
         Opt {

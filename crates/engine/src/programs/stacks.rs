@@ -52,12 +52,12 @@ pub const ADAPTERS: &[Adapter] = &[
     },
     Adapter {
         kind: "smoltcp",
-        doc: "Uploads data over TCP. Sender and receiver are smoltcp.",
+        doc: "Uploads data over TCP. The sender and the receiver use smoltcp.",
         folder: "stacks/smoltcp",
     },
     Adapter {
         kind: "str0m",
-        doc: "Sends video over WebRTC. Sender and receiver are str0m.",
+        doc: "Sends video over WebRTC. The sender and the receiver use str0m.",
         folder: "stacks/str0m",
     },
 ];

@@ -16,7 +16,7 @@ fields! {
         /// Number of echo requests that count as lost. A request is lost if its echo does not
         /// arrive within 10 s, or if the echo of a later request arrives first.
         lost: u64 = measured("", Count).called("echoes_lost").less();
-        /// One-way delay of echoes in the reverse direction.
+        /// One-way delay of the echoes, which travel in the reverse direction.
         back_ms: Stat = measured("ms", Packets).called("echo_delay_ms").only(Stat::OF_DELAYS).less();
     }
 }
@@ -28,15 +28,15 @@ fields! {
         sent: u64 = measured("", Count).called("frames");
         /// Number of complete frames, that is, frames whose datagrams all arrived.
         complete: u64 = measured("", Count).called("frames_complete").more();
-        /// Number of frames that were still incomplete 10 s after capture, or when a later frame
-        /// was complete.
+        /// Number of lost frames. A frame is lost if it is still incomplete 10 s after its capture,
+        /// or when a later frame is complete.
         lost: u64 = measured("", Count).called("frames_lost").less();
         /// Number of frames whose deadline passed before the end of the run.
         judged: u64 = measured("", Count).called("frames_judged");
         /// Share of the frames in `frames_judged` that were incomplete at their deadline. Lost
         /// frames count as incomplete.
         late_share: Option<f64> = measured("", Packets).at_most(1.0).less();
-        /// Delay of frames, from capture to the arrival of the last datagram.
+        /// Delay of frames, from the capture of a frame to the arrival of its last datagram.
         delay_ms: Stat = measured("ms", Packets)
             .called("frame_delay_ms")
             .only(Stat::OF_DELAYS)

@@ -277,8 +277,8 @@ mod tests {
         let share = "Median mark rate: CE marks divided by packets forwarded. There is one sample \
                      for each interval of `record.statistics`.";
         assert_eq!(docs("mark_share.p50"), Some(share));
-        let rate = "Largest rate of a TCP flow, counted in whole frames. There is one sample for each flow \
-                    and each interval of `record.statistics`.";
+        let rate = "Largest rate of a TCP flow, including the headers of each frame. There is \
+                    one sample for each flow and each interval of `record.statistics`.";
         assert_eq!(docs("rate_mbit.max"), Some(rate));
     }
 }

@@ -21,7 +21,7 @@ pub const BINS: [(&str, u64); 8] = [
 fields! {
     /// Summary of the requests of a source.
     pub struct CompletionSummary {
-        /// Number of requests that a source made after the warm-up, without refused requests.
+        /// Number of requests that a source made after the warm-up and that were not refused.
         started: u64 = measured("", Count).called("requests");
         /// Number of requests made after the warm-up and completed before the end of the run.
         completed: u64 = measured("", Count).called("requests_completed").more();

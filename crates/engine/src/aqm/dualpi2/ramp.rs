@@ -22,7 +22,7 @@ pub(super) const L_AQM: Opt = Opt {
 
 pub(super) const MIN: Opt = Opt {
     name: "ramp_min",
-    doc: "Largest sojourn time at which the ramp does not mark a packet. Default: 800us.",
+    doc: "Sojourn time up to which the ramp marks no packets. Default: 800us.",
     kind: Kind::Time { min: Time::ZERO },
     default: None,
     tc: None,

@@ -9,7 +9,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `aioquic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "aioquic",
-    doc: "Downloads data over QUIC. Server and client are aioquic, which does not support ECN.",
+    doc: "Downloads data over QUIC. The server and the client use aioquic, which does not support ECN.",
     follows: "aioquic",
     options: &[
         Opt {

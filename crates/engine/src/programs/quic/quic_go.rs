@@ -10,7 +10,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `quic-go`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quic-go",
-    doc: "Downloads data over QUIC. Server and client are quic-go, whose congestion control is NewReno.",
+    doc: "Downloads data over QUIC. The server and the client use quic-go, whose congestion control is NewReno.",
     follows: "quic-go 0.65.0",
     options: &[BYTES, ECT, GSO, QLOG, IPV6],
     kernel: Kernel::Agent,

@@ -10,7 +10,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `quiche`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quiche",
-    doc: "Downloads data over QUIC. Server and client are quiche, which does not support ECN.",
+    doc: "Downloads data over QUIC. The server and the client use quiche, which does not support ECN.",
     follows: "quiche 0.30.0",
     options: &[
         Opt {

@@ -9,7 +9,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `quinn`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "quinn",
-    doc: "Downloads data over QUIC. Server and client are quinn.",
+    doc: "Downloads data over QUIC. The server and the client use quinn.",
     follows: "quinn 0.11.12",
     options: &[
         Opt {

@@ -10,7 +10,7 @@ use crate::registry::{Entry, no_finish};
 /// The registry entry of `s2n-quic`.
 pub const ENTRY: Entry<Build> = Entry {
     name: "s2n-quic",
-    doc: "Downloads data over QUIC. Server and client are s2n-quic.",
+    doc: "Downloads data over QUIC. The server and the client use s2n-quic.",
     follows: "s2n-quic 1.91.0",
     options: &[
         Opt {
