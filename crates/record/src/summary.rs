@@ -205,8 +205,8 @@ fields! {
         echoes: Option<EchoSummary> = about().or_left_out().beside();
         /// The outcome of the source's frames; only for sources of media.
         frames: Option<FrameSummary> = about().or_left_out().beside();
-        /// Page load time, from the start of a page's first connection to the end of its last
-        /// connection.
+        /// Page load time, from the start of a page's first connection to the arrival of the page's
+        /// last byte.
         page_load_ms: Stat = measured("ms", Requests).only(Stat::OF_DELAYS).less().added();
         /// Responsiveness under working conditions; only for sources that measure the
         /// responsiveness.

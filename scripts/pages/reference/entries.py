@@ -141,7 +141,7 @@ def _stack(kind: Kind, stack: adapters.Adapter) -> Iterator[str]:
     yield f"```toml\n{examples.scenario(kind.registry, stack.name)}```\n"
     yield f"```sh\ntailback run {stack.name}.toml --with {stack.folder}\n```\n"
     yield (
-        "The folder of the stack is in tailback's repository. [Test a transport "
+        "The source code of the stack is in tailback's repository. [Test a transport "
         "stack](../../how-to/test-your-stack.md) describes the stack and links to the results "
         "of runs with it.\n"
     )

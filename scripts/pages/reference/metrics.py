@@ -25,17 +25,18 @@ def page() -> str:
 def _metrics() -> Iterator[str]:
     of_two = (f"`{m.path}`" for m in metrics.METRICS if m.of_two is not None)
     yield (
-        "## Metrics\n\nPolars frames and tables use the names in the first column. JSON uses the "
-        "names in the column *in JSON*. `--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` "
-        "accept both names.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
+        "## Metrics\n\nThe first column of the table below contains the names that Polars frames "
+        "and printed tables use. The column *in JSON* contains the names that JSON uses. "
+        "`--metric`, `--fail-if`, `plot`, `tune` and `[[assert]]` accept the names of both "
+        "columns.\n\n[Harm](measurements.md#comparisons) is the fraction by which a "
         "competitor worsens the performance of a flow. To measure harm, tailback needs a second "
-        "run without the competitor. So use the following metrics of harm only in comparisons, in "
-        '`[[assert]]` with `without = "NAME"`, and in `plot --without NAME`: '
+        "run without the competitor. So the following metrics of harm exist only in comparisons, "
+        'in `[[assert]]` with `without = "NAME"`, and in `plot --without NAME`: '
         f"{', '.join(of_two)}.\n"
     )
     yield (
         "The scope of a metric is the kind of object that it measures. The scope `flow` includes "
-        "programs and sources of traffic. Several scopes can have a metric of the same name, such "
+        "programs and sources of traffic. Metrics of several scopes can share one name, such "
         "as `link.drops`, `flow.drops` and `class.drops`. Without a scope, `drops` means "
         "`link.drops`. In `compare --metric`, however, `drops` means `link.drops`, `flow.drops` "
         "and `class.drops`. To select one link, flow or class, append its name, as in "
@@ -43,8 +44,8 @@ def _metrics() -> Iterator[str]:
     )
     yield (
         f"Every command shows {metrics.RULE}. The mean omits runs in which the metric has no "
-        "value; `n` is the number of runs in the mean. If a flow did not finish, tables show a lower "
-        "bound for `completion_s` instead of the mean.\n"
+        "value; `n` is the number of runs in the mean. If a flow did not finish, tables show a "
+        "lower bound for `completion_s` instead of the mean.\n"
     )
     yield (
         "The measured time of a flow begins at its start or at the end of the warm-up, whichever "
@@ -66,8 +67,8 @@ def _series() -> Iterator[str]:
     yield "## Series\n"
     yield (
         "tailback samples the following quantities during a run and writes them to "
-        "`series.parquet`. The file also contains gauges: internal values of congestion controls and queues, such as "
-        "DCTCP's alpha.\n"
+        "`series.parquet`. The file also contains gauges: internal values of congestion "
+        "controls and queues, such as DCTCP's alpha.\n"
     )
     yield "| quantity | scope | unit | meaning | recorded |"
     yield "|---|---|---|---|---|"

@@ -78,8 +78,8 @@ def _against_linux(kind: str, name: str) -> Iterator[str]:
             f"of scenarios. Each group contains scenarios with `{name}`. The numbers count all "
             f"scenarios of the group, with or without `{name}`. The column *scenarios* "
             "shows how many scenarios a group contains. Each further column is for one quantity. "
-            "The column counts the scenarios in which the values of this quantity on the two engines "
-            "differ by at most a limit.\n"
+            "The column counts the scenarios in which the values of this quantity on the two "
+            "engines differ by at most a limit.\n"
         )
         used = [i for i, _ in enumerate(columns) if any(rows[f][i] != "\u2014" for f in families)]
         yield "| " + " | ".join(HEADINGS.get(columns[i], columns[i]) for i in used) + " |"

@@ -19,7 +19,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "start_rate",
-        doc: "Estimated bandwidth at the start.",
+        doc: "Initial estimate of the bandwidth.",
         kind: Kind::Rate,
         default: Some("300kbit"),
         tc: None,
@@ -47,7 +47,7 @@ static OPTIONS: &[Opt] = &[
     },
     Opt {
         name: "retransmit",
-        doc: "Whether lost packets are sent again.",
+        doc: "Whether lost packets are retransmitted.",
         kind: Kind::Bool,
         default: Some("true"),
         tc: None,

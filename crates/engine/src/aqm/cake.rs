@@ -131,7 +131,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ack_filter",
-            doc: "Whether an ACK is dropped if a newer ACK repeats its information.",
+            doc: "Whether Cake drops an ACK that a newer ACK makes redundant.",
             kind: Kind::Word(&["off", "on", "aggressive"]),
             default: Some("off"),
             tc: Some("no-ack-filter, ack-filter, ack-filter-aggressive"),
@@ -146,7 +146,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "mpu",
-            doc: "Smallest packet size, in bytes, that the shaper assumes. Smaller packets count as packets of this size.",
+            doc: "Smallest packet size, in bytes, that the shaper assumes. Packets below this size count as packets of this size.",
             kind: Kind::Int { min: 0, max: 256 },
             default: Some("0"),
             tc: None,

@@ -8,28 +8,28 @@
 //! To get this probability, DualPI2 drops or marks a classic packet if two random numbers are both
 //! below p. Scalable packets are marked with the probability k p, where k is `coupling_factor`. A
 //! scalable packet is always marked if its sojourn time exceeds the step threshold. While the
-//! backlog is below two frames, packets are neither marked nor dropped. As in the kernel, p is
-//! computed modulo 2^32. So p wraps around if it changes by more than 1.
+//! backlog is below two frames, packets are neither marked nor dropped. As in the kernel, p is a
+//! 32-bit integer, computed modulo 2^32. So p wraps around if it changes by more than 1.
 //!
-//! `version` selects an earlier version, and sets the options that differ in this version
-//! (dualpi2/presets.rs lists the sources):
+//! `version` selects an earlier version of DualPI2, and sets the options whose values differ in
+//! that version (dualpi2/presets.rs lists the sources):
 //! - `dualpi2-2019-02-21`: the scheduler is a time-shifted FIFO. `l_drop` is 0, the target is 20 ms
 //!   and `tupdate` is 32 ms. The gains are rounded to integers per tick of 64 ns. (The gains become
 //!   0.309 and 3.114 Hz instead of 0.3125 and 3.125 Hz.) The update timer counts jiffies of 4 ms,
 //!   and first fires after half a second. Random numbers are compared with p by `<` instead of
-//!   `<=`. The step threshold has a resolution of 1024 ns. The step threshold applies only if at
-//!   least one more packet remains in L. This version has no memory limit.
+//!   `<=`. The step threshold has a resolution of 1024 ns. The step threshold applies to a packet
+//!   only if at least one other packet remains in L. `dualpi2-2019-02-21` has no memory limit.
 //! - `dualpi2-2019-wrr-counter`: the scheduler serves L until L has sent `wrr_ratio` packets since
-//!   the last packet of C. This version has no time shift, unless the option `tshift` sets one. The
-//!   gains are rounded to integers per ns. (The gains become 0.233 and 2.794 Hz.)
+//!   the last packet of C. `dualpi2-2019-wrr-counter` has no time shift, unless the option `tshift`
+//!   sets one. The gains are rounded to integers per ns. (The gains become 0.233 and 2.794 Hz.)
 //! - `dualpi2-2019-wrr-percent`: the scheduler shares the link's capacity between L and C, counted
 //!   in bytes. The option `classic_protection` sets C's share. The gains are those of
-//!   `dualpi2-2019-wrr-counter`. `l_drop` is 100 in this version. The step threshold applies if at
-//!   least two packets remain in L.
+//!   `dualpi2-2019-wrr-counter`. `l_drop` is 100 in `dualpi2-2019-wrr-percent`. The step threshold
+//!   applies if at least two packets remain in L.
 //! - `dualpi2-2019-refactored`: this version is like current Linux, but its timer counts jiffies,
-//!   and it has no memory limit. This version divides the sum of the controller's terms by 127
-//!   instead of 64, which multiplies the gains by 0.504. The step threshold applies to packets that
-//!   find more than one packet in L when they arrive.
+//!   and it has no memory limit. `dualpi2-2019-refactored` divides the sum of the controller's
+//!   terms by 127 instead of 64, which multiplies the gains by 0.504. The step threshold applies to
+//!   packets that find more than one packet in L when they arrive.
 //!
 //! On the kernel engine, tailback's own module `sch_dualpi2_2019` runs the versions that are not in
 //! Linux.
@@ -184,7 +184,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "step_rule",
-            doc: "Which length of L is compared with min_qlen_step. With enqueue, the length at the arrival of a packet counts. With dequeue, as in versions before dualpi2-2019-refactored, the length after the packet has left counts. min_qlen_step then has no effect on a step_thresh in packets. The default depends on version.",
+            doc: "Which length of L is compared with min_qlen_step. With enqueue, DualPI2 uses the length when a packet arrives. With dequeue, as in versions before dualpi2-2019-refactored, DualPI2 uses the length after the packet has left. With dequeue, min_qlen_step has no effect if step_thresh is in packets. The default depends on version.",
             kind: Kind::Word(&["enqueue", "dequeue"]),
             default: None,
             tc: None,
@@ -288,8 +288,8 @@ pub const ENTRY: Entry<Build> = Entry {
         time(
             "reset_interval",
             "Time between two resets of the statistics. The versions of 2019 reset the statistics \
-                whenever a program reads them. A reset also sets the controller's previous delay \
-                to 0, so at the next update the whole delay counts as growth. Default: no resets.",
+                whenever a program reads the statistics. A reset also sets the controller's \
+                previous delay to 0, so at the next update the whole delay counts as growth. Default: no resets.",
             Time::from_us(1),
         ),
         Opt {

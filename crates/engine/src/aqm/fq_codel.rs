@@ -3,8 +3,8 @@
 //! tailback's FQ-CoDel follows sch_fq_codel of Linux 7.3, even where Linux differs from RFC 8290.
 //! CoDel acts while the queues of *all* flows together hold more than one MTU. If the limit is
 //! exceeded, the queue drops packets from the head of the flow with the most bytes. Dropping stops
-//! after `drop_batch` packets, or once half of the bytes of that flow have been dropped. CoDel's
-//! count for the flow with the most bytes increases by the number of drops. ECN is on by default.
+//! after `drop_batch` packets, or once half of the flow's bytes have been dropped. CoDel's count
+//! for the flow with the most bytes increases by the number of drops. ECN is on by default.
 //! fair/mod.rs describes how flows are distinguished, and codel.rs describes CoDel.
 //!
 //! Known deviations: codel.rs and fair/mod.rs list deviations that also apply to FQ-CoDel. For

@@ -1,12 +1,12 @@
 //! PI2 is a single queue with the controller of DualPI2 (De Schepper et al., CoNEXT 2016).
 //!
 //! The controller computes a probability p. Classic packets are dropped with probability p squared.
-//! If `ecn` is set, ECN-capable classic packets are marked instead of dropped. Packets that
-//! `scalable` selects are marked with probability k p, where k is `coupling_factor`. The arithmetic
-//! and the defaults are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's input is
-//! the sojourn time of the packet at the head of the queue. Linux does not have PI2. So the kernel
-//! engine runs tailback's own module, `sch_pi2`. If `scalable` selects packets and k p exceeds 1,
-//! packets are dropped with probability p squared even if they are ECN-capable.
+//! If `ecn` is set, ECN-capable classic packets are marked instead of dropped. Packets that the
+//! option `scalable` selects are marked with probability k p, where k is `coupling_factor`. The
+//! arithmetic and the defaults are those of Linux's sch_dualpi2 (see dualpi2.rs). The controller's
+//! input is the sojourn time of the packet at the head of the queue. Linux does not have PI2. So
+//! the kernel engine runs tailback's own module, `sch_pi2`. If `scalable` selects packets and k p
+//! exceeds 1, packets are dropped with probability p squared even if they are ECN-capable.
 //!
 //! No known deviations.
 

@@ -4,10 +4,10 @@
 //! ticks of 64 ns, and gains are in units of 1/16 Hz. The integer 2^56 - 1 represents a probability
 //! of 1. In the following points, Linux differs from RFC 8033, and tailback follows Linux:
 //! - The queue delay is the sojourn time of the packet that was dequeued last. When the queue is
-//!   empty, this delay is 0.
+//!   empty, the queue delay is 0.
 //! - In an update, the probability decays by 1/64 if the current delay and the previous delay are
 //!   both 0.
-//! - While the delay is above 250 ms, each update adds 2 % to the probability.
+//! - While the queue delay is above 250 ms, each update adds 2 % to the probability.
 //! - The burst allowance is 150 ms. Each packet that leaves reduces this allowance by the time
 //!   since the previous packet left. (With `dq_rate_estimator`, each measurement of the rate
 //!   reduces the allowance by the duration of the measurement.) The burst allowance is renewed when
