@@ -12,8 +12,9 @@ METRICS = (
         "throughput_gain",
         "flow",
         "",
-        "Throughput of the flow, divided by its throughput in another run of the sweep. The other "
-        "run has the standard backoff (beta_ecn = beta) and the same values of all other keys.",
+        "Throughput of the flow, divided by its throughput in another run of the sweep. In that "
+        "other run, the flow uses the standard backoff (beta_ecn = beta), and all other keys "
+        "have the same values.",
         field("throughput_gain"),
         "bytes",
         better="more",

@@ -60,7 +60,7 @@ use tins::Tins;
 pub const ENTRY: Entry<Build> = Entry {
     name: "cake",
     doc: "Cake shapes traffic to the link's rate and shares the rate fairly among flows and hosts. \
-        Each flow's queue has the AQM Cobalt (CoDel and BLUE). Cake can also set SCE marks.",
+        Each flow's queue uses the AQM Cobalt (CoDel and BLUE). Cake can also set SCE marks.",
     follows: "Linux 7.3 sch_cake; SCE as of June 2019",
     options: &[
         Opt {

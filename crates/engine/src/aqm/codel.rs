@@ -6,8 +6,9 @@
 //! fraction. A dequeue marks at most one packet, and returns this packet. A dequeue drops at most
 //! 256 packets. If more than 256 drops are due, the dequeue skips the remaining drops. As in RFC
 //! 8289, CoDel acts only while more than one MTU stays queued. If a dropping phase begins within 16
-//! intervals of the previous phase, its count starts from the previous phase's number of drops and
-//! marks. The count starts from 1 if the previous phase is older, or had at most one drop or mark.
+//! intervals of the previous phase, the count of the new phase starts from the previous phase's
+//! number of drops and marks. The count starts from 1 if the previous phase is older, or contained
+//! at most one drop or mark.
 //!
 //! Known deviations: in tailback, times do not wrap around. Linux compares 32-bit ticks, which wrap
 //! around after 73 minutes. In tailback, the count of a queue's first dropping phase starts from 1.
