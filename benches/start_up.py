@@ -41,9 +41,9 @@ MSS, FRAME = 1448, 1514
 HEAD = """\
 # Slow starts over rate, RTT and buffer
 
-HyStart loses the fewest packets. Rapid Start is the fastest algorithm and loses the most packets.
-If no rule ends slow start early, twice as much data is in flight as a path with a deep buffer can
-hold.
+Of the compared algorithms that end slow start, HyStart loses the fewest packets. Rapid Start is the
+fastest algorithm and loses the most packets. If no rule ends slow start early, up to twice as much
+data is in flight as a path with a deep buffer can hold.
 
 `python benches/start_up.py --write` runs one CUBIC flow alone through a FIFO, with each algorithm
 that ends slow start. The command makes {runs} runs of the simulator, with {seeds} seeds for each

@@ -314,9 +314,9 @@ def _head(found: Sequence[Compared]) -> Iterator[str]:
     yield "# quinn in the simulator and in the guest\n"
     yield (
         "A quinn flow competes with a TCP flow, or transfers data alone. Both engines run the "
-        "scenarios of [quic-and-tcp](quic-and-tcp.md). The table counts the scenarios in which "
-        "the simulator's result is close to the result on Linux. Here quinn's timers are exact, "
-        "which is the default of `stacks/quinn`.\n"
+        "scenarios of [quic-and-tcp](quic-and-tcp.md). The table counts the scenarios in which the "
+        "simulator's result is close to the result on Linux. On this page quinn's timers are "
+        "exact, as they are by default in `stacks/quinn`.\n"
     )
     yield "| bottleneck | competing flows: throughput | transfers alone: time within 2% |"
     yield "|---|--:|--:|"
@@ -388,7 +388,7 @@ def _both_engines(out: Path) -> Iterator[str]:
 
     yield "## Two scenarios on both engines\n"
     yield (
-        "The bottleneck has `20 Mbit/s` and fq_codel with ECN, and the RTT is `20 ms`. "
+        "The bottleneck sends at `20 Mbit/s` and uses fq_codel with ECN, and the RTT is `20 ms`. "
         "Both engines use seed 1. `python scripts/stacks.py --only-both` prints this table.\n"
     )
     yield "| | simulator | kernel engine |"
@@ -410,21 +410,22 @@ def _both_engines(out: Path) -> Iterator[str]:
     yield row("queue delay, mean and 99th percentile, ms", "beside", delay)
     yield row("CPU time, s", "beside", cpu)
     yield (
-        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on what "
-        "else the machine runs.\n"
+        "\nThe CPU time of the kernel engine includes the boot of the guest, and depends on the "
+        "load of the machine.\n"
     )
     yield (
         "If the download runs alone, the 99th percentiles of the queue delay differ between the "
         "engines. The difference is not a measurement error: on each engine, packet captures show "
-        "the delays that the table reports. The queue is longest at the end of slow start, and at "
-        "that time it is longer in the simulator. One cause of this difference is the handshake. "
-        "In the guest, quinn's asynchronous layer sends the request in a separate datagram after "
-        "the handshake, and the server reads several datagrams at once. In the simulator, the last "
-        "datagram of the handshake also contains the request. Therefore the first windows contain "
-        "different packets, and the receiver delays the ACKs of different packets. We made a copy "
-        "of `stacks/quinn` that sends the guest's sequence of packets in the first round trip. "
-        "This copy removes half of the difference. We do not know the cause of the other half. "
-        'Other seeds, `gso = false` and `timers = "tokio"` hardly change the difference.\n'
+        "the delays that the table reports. The queue is longest at the end of slow start. At that "
+        "time, the simulator's queue is longer than the guest's. One cause of this difference is "
+        "the handshake. In the guest, quinn's asynchronous layer sends the request in a separate "
+        "datagram after the handshake, and the server reads several datagrams at once. In the "
+        "simulator, the last datagram of the handshake also contains the request. Therefore the "
+        "first windows contain different packets on the two engines, and the receivers delay the "
+        "ACKs of different packets. We made a copy of `stacks/quinn` that sends the guest's "
+        "sequence of packets in the first round trip. This copy removes half of the difference. We "
+        "do not know the cause of the other half of the difference. Other seeds, `gso = false` and "
+        '`timers = "tokio"` hardly change the difference.\n'
     )
 
 
@@ -459,15 +460,15 @@ def _bbr(out: Path, jobs: int | None) -> Iterator[str]:
     beyond = [row for row in rows if miss(*row) > max(close, half(*row))]
     yield "## BBR on both engines\n"
     yield (
-        f'With `control = "bbr"`, the throughput is within `{close:g} Mbit/s` of the '
-        f"guest's in {near} of {len(rows)} scenarios, each with {BBR_SEEDS} seeds on both engines. "
-        f"The difference exceeds both the limit of `{close:g} Mbit/s` and the value in the column "
-        f"± in {len(beyond)} of {len(rows)} scenarios. "
+        f'With `control = "bbr"`, the throughputs of the simulator and the guest differ by at '
+        f"most `{close:g} Mbit/s` in {near} of {len(rows)} scenarios. Each scenario has "
+        f"{BBR_SEEDS} seeds on both engines. In {len(beyond)} of {len(rows)} scenarios, the "
+        f"difference exceeds both `{close:g} Mbit/s` and the value in the column ±. "
         "`python scripts/stacks.py --only-bbr` prints this section.\n"
     )
     yield (
         "The column ± shows half the width of the widest of four 95 % intervals over the seeds: "
-        f"one for each flow on each engine. The bottleneck has `{link.rate_mbit} Mbit/s`, and the "
+        f"one for each flow on each engine. The link rate is `{link.rate_mbit} Mbit/s`, and the "
         f"RTT is `{BBR_RTT_MS} ms`. The phase in which BBR begins to probe for bandwidth depends "
         "on the seed in the simulator, and on the kernel's random numbers in the guest.\n"
     )
@@ -514,8 +515,8 @@ def _half(found: Compared) -> Iterator[str]:
     yield from (f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items())
     yield (
         f"\nThe median difference of the queue delay is {statistics.median(delays):.1%}. The "
-        f"difference of the throughput is largest beside {worst.cc}, through {worst.queue}, at an "
-        f"RTT of `{worst.rtt_ms} ms`.\n"
+        f"throughputs on the two engines differ most beside a {worst.cc} flow, through "
+        f"{worst.queue}, at an RTT of `{worst.rtt_ms} ms`.\n"
     )
     yield (
         f"The `{found.runs}` runs with exact timers simulate `{found.simulated_s:,.0f} s`, and "
@@ -610,9 +611,10 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         "guest's mean. If the results of both engines have the same distribution, this interval "
         f"contains the mean of {SEEDS} seeds in the guest with a probability of `95 %`. The "
         f"guest's mean is outside this interval in {len(outside)} of {len(own)} scenarios; by "
-        f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows "
-        f"these scenarios. The last four columns show the simulator's means over {MORE_SEEDS} "
-        "seeds: *as above* without a change, and each other column with one change of the set-up.\n"
+        f"chance alone, it would be outside in about {len(own) / 20:.0f}. The next table shows the "
+        "scenarios in which the guest's mean is outside this interval. The last four columns show "
+        f"the simulator's means over {MORE_SEEDS} seeds: *as above* without a change, and each "
+        "other column with one change of the set-up.\n"
     )
     yield "| queue | RTT, ms | beside | guest: quinn / TCP, Mbit/s | " + " | ".join(CHANGES) + " |"
     yield "|---|--:|---|--:|" + "--:|" * len(CHANGES)
@@ -628,12 +630,11 @@ def _causes(found: Compared, out: Path, jobs: int | None) -> Iterator[str]:
         )
     yield (
         "\nNone of these changes explains the differences in all scenarios. We do not know the "
-        "cause of the "
-        "remaining differences. While a drop-tail queue is full, the order in which the packets "
-        "of two flows arrive decides which packets it drops ([phase "
+        "cause of the remaining differences. While a drop-tail queue is full, the order in which "
+        "the packets of two flows arrive decides which packets it drops ([phase "
         "effects](../reference/measurements.md#phase-effects-at-a-fifo)). On the kernel engine, "
-        "virtual time advances each time a program reads the clock. This may change the order of "
-        "packets. tailback warns about programs that read the clock often.\n"
+        "virtual time advances each time a program reads the clock. This advance may change the "
+        "order of packets. tailback warns about programs that read the clock often.\n"
     )
 
 

@@ -272,20 +272,20 @@ of this version. The kernel engine's results are from tables in
 ## ACK by ACK
 
 Each scenario in [tests/response](../../tests/response) has one flow and a link so fast that no
-queue builds up. The only exception is `spurious-timeout`, in which a burst of other traffic delays
-the flow's packets until the retransmission timer fires. A schedule lists the data packets,
-including retransmissions, that the link marks or loses. On the kernel engine, a special queue
-discipline (`tbsched`) applies the schedule. Therefore both engines mark or lose the same packets.
-Both engines record the sender's state after every ACK and every timer (`record.series = "acks"`).
-The table compares the states row by row: segments acknowledged, window, ssthresh, packets in
-flight, congestion state and, for DCTCP, alpha. ECN is on. The comparison uses only rows in which
-the window, ssthresh, the congestion state or alpha changes.
+queue builds up. Only in the scenario `spurious-timeout` does a queue build up: a burst of other
+traffic delays the flow's packets until the retransmission timer fires. A schedule lists the data
+packets, including retransmissions, that the link marks or loses. On the kernel engine, a special
+queue discipline (`tbsched`) applies the schedule. Therefore both engines mark or lose the same
+packets. Both engines record the sender's state after every ACK and every timer
+(`record.series = "acks"`). The table compares the states row by row: segments acknowledged, window,
+ssthresh, packets in flight, congestion state and, for DCTCP, alpha. ECN is on. The comparison uses
+only rows in which the window, ssthresh, the congestion state or alpha changes.
 
 In most scenarios the receiver acknowledges every segment (`tcp.delack = false`), so that the
 comparison shows only the sender's response. In the scenarios with random losses and in "Delayed
 ACKs", the receiver follows Linux's default: it delays ACKs once the receive window has stopped
 growing. The scenarios with random losses are short, and end before the receive window stops
-growing. On Linux, the time at which it stops growing depends on how much data the receiving
+growing. On Linux, the time at which the window stops growing depends on how much data the receiving
 application leaves in the buffer. The simulator does not model this amount of data. Therefore the
 traces of "Delayed ACKs" differ after the window has stopped growing. This difference between the
 engines is a known deviation. In the scenarios with random losses, the round-trip times are

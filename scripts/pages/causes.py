@@ -12,8 +12,8 @@ _NO_RESPONSE_TO_CE = (
     "The scenarios of these three sections switch ECN on."
 )
 _REORDERING = (
-    "QUIC declares a packet lost when an ACK arrives for the third packet after it (RFC 9002 "
-    "section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
+    "QUIC declares a packet lost when an ACK arrives for a packet that was sent three packets "
+    "later (RFC 9002 section 6.1.1). RACK, which the CUBIC flow uses, adapts to reordering."
 )
 _STARTS_LATE = "Of all rules for slow start, HyStart (`cubic`'s default) loses the fewest packets"
 
@@ -115,8 +115,8 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     },
     "fq_pie": {
         "4.5": (
-            "above a probability of `ecn_prob`, PIE drops ECN-capable packets instead of marking "
-            "them. With `ecn_prob=100`, FQ-PIE passes."
+            "if the drop probability exceeds `ecn_prob`, PIE drops ECN-capable packets instead of "
+            "marking them. With `ecn_prob=100`, FQ-PIE passes this section."
         ),
     },
     "cake": {
@@ -144,7 +144,7 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
         "L4S-battery-share": (
             "at `12 Mbit/s`, the transmission of two packets takes longer than the step threshold "
             "of 1 ms. If two packets arrive together, DualPI2 therefore marks the second one. With "
-            "`min_qlen_step=2`, DualPI2 passes."
+            "`min_qlen_step=2`, DualPI2 passes this section."
         ),
     },
     "pi2": {

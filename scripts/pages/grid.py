@@ -20,14 +20,14 @@ This page shows which link rates, round-trip times, flows and queues these scena
 own scenario is outside these ranges, run it on both engines: `tailback run FILE --engine kernel`
 uses Linux.
 
-- A row has one scenario for each combination of a rate, a round-trip time and a set of flows.
-  Semicolons separate the sets of flows.
+- Each row describes a set of scenarios: one for each combination of a rate, a round-trip time and a
+  set of flows. Semicolons separate the sets of flows.
 - The column *with ECN* names the congestion controls whose flows negotiate ECN. The tables under
   *Odd scenarios* and *Impairments* do not have this column; the scenario files state whether flows
   negotiate ECN.
 - The flows under *Web* compete with short connections. "none" means that only short connections
   run.
-- Options of queues that a row does not show have their defaults.
+- If a row does not show an option of a queue, the option has its default value.
 
 `python scripts/generate.py --quick` writes this page from the scenario files, and its option
 `--check` keeps it current."""

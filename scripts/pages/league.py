@@ -425,14 +425,14 @@ TABLES = {
     "cc": (
         "Congestion controls",
         """\
-*Worse* and *no worse* compare an algorithm with CUBIC in the same scenario. Only the sections
-whose names begin with nsperf-ecn compare the algorithm with DCTCP. Sections about other traffic
-measure harm. The value of such a section is the harm that the tested algorithm does to a CUBIC or
-Reno flow, minus the harm that a second CUBIC or Reno flow does. The section numbers refer to RFC
-9743. Sections whose names begin with nsperf or L4S come [from other
+*Worse* and *no worse* compare an algorithm with CUBIC in the same scenario. Only the sections whose
+names begin with nsperf-ecn compare the algorithm with DCTCP. Sections about the effects on other
+traffic measure harm. The value of such a section is the harm that the tested algorithm does to a
+CUBIC or Reno flow, minus the harm that a second CUBIC or Reno flow does. The section numbers refer
+to RFC 9743. Sections whose names begin with nsperf or L4S come [from other
 sources](../how-to/evaluate.md#parts-from-other-sources). The L4S sections follow RFC 9331, whose
 requirements apply only to congestion controls that send ECT(1), such as Prague. For other
-congestion controls, the table shows these sections but does not count them.""",
+congestion controls, the table shows the L4S sections but does not count them.""",
     ),
     "queue": (
         "Queue disciplines",
@@ -486,9 +486,10 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         for row in subject.bad[:MOST]:
             yield f"- {_sentence(row)}"
         left = len(subject.bad) - MOST
-        yield "" if left <= 0 else f"- The table below shows {left} more such sections.\n"
+        more = f"{left} more section{'s' * (left > 1)} with the verdict *fail* or *worse*"
+        yield "" if left <= 0 else f"- The table below shows {more}.\n"
     else:
-        yield (f"No result of {subject.label} is beyond its bound.\n")
+        yield f"No section that applies to {subject.label} has the verdict *fail* or *worse*.\n"
     if subject.better:
         count = len(subject.better)
         yield (
@@ -507,23 +508,23 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 def _sentence(row: Row) -> str:
     data = row.data
     verdict, limit = (f" ({row.verdict})", f", but must be {row.limit}") if row.is_bad else ("", "")
-    note = f" {_worst(data['note'])}" if data["note"] else ""
+    note = f"; {_worst(data['note'])}" if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
     measured = f"the measured value is {row.number}{limit}"
-    return f"{title}: {measured}. Measure: {in_full(data['measure'])}.{note}"
+    return f"{title}: {measured}. Measure: {in_full(data['measure'])}{note}."
 
 
 def _worst(note: str) -> str:
-    """Return a sentence with the worst result of a section, and the settings that gave it."""
+    """Return a clause with the worst result of a section, and the settings that gave it."""
     settings, colon, values = note.removesuffix(".").partition(": ")
     if not colon:
         settings, values = "", settings
     values = re.sub(r", by (\S+)", r", harm by \1", values)
     if not settings:
-        return f"Result: {values}."
+        return f"result: {values}"
     settings = re.sub(r"^to (\S+?)(?=,|$)", r"\1 as the incumbent", settings)
     settings = re.sub(r"(\d) subject flow", r"\1 tested flow", settings)
-    return f"Worst result, with {settings}: {values}."
+    return f"worst result, with {settings}: {values}"
 
 
 def _either(numbers: Sequence[int]) -> str:

@@ -257,17 +257,17 @@ def _method(data: Mapping[str, Any]) -> str:
     seeds = "one seed each" + "".join(f" ({one})" for one in more)
     return (
         "Each experiment runs with the set-up of its page, but only with the scenarios that its "
-        f"criteria need, and with {seeds}. For pam-2025-l4s, only the rows with a buffer of 2 BDP "
-        "run, as with `--quick`. Then the experiment runs once for each mechanism, with the same "
-        "seeds. If the set-up uses the mechanism, this run switches the mechanism off. Otherwise "
-        "it switches the mechanism on. The command checks that the change reaches every run. "
-        "Numbers from one seed differ from the numbers on the experiment's page. To measure the "
-        "noise of a criterion, the published set-up runs once more with other seeds. The noise is "
-        "the 95th percentile of the resulting changes of the errors. Some criteria only count "
-        "values, for example the claims that are true. These criteria have no noise, so every "
-        "change counts. An effect is significant if a sign test of the better and worse "
-        "comparisons gives a p-value below 5 %. The comparisons of an experiment depend on each "
-        "other, so this test is only a rough rule."
+        f"criteria need, and with {seeds}. In pam-2025-l4s, only the scenarios with a buffer of 2 "
+        "BDP run, as with `--quick`. Then the experiment runs once for each mechanism, with the "
+        "same seeds. This run switches the mechanism off if the published set-up uses the "
+        "mechanism, and on if the set-up does not use it. The command checks that the change "
+        "reaches every run. Numbers from one seed differ from the numbers on the experiment's "
+        "page. To measure the noise of a criterion, the published set-up runs once more with other "
+        "seeds. The noise is the 95th percentile of the resulting changes of the errors. Some "
+        "criteria only count values, for example the number of true claims. These criteria have no "
+        "noise, so every change counts. An effect is significant if a sign test of the better and "
+        "worse comparisons gives a p-value below 5 %. The comparisons of an experiment depend on "
+        "each other, so this test is only a rough rule."
     )
 
 
@@ -296,14 +296,14 @@ def _idle(data: Mapping[str, Any]) -> Table:
     return Table("idle", "Scenarios that stay as published", columns, rows)
 
 
-_FIXED = """No key of a scenario turns the corrections in this table off. The table compares the
-published criteria before and after each correction, with the seeds of the pages.
-`python scripts/mechanisms.py --corrections` reads these criteria from the history of `goals.csv`.
-In dualpi2-2022, the correction of the first delayed ACK includes another correction: the ECN flow
-beside Reno now uses CUBIC. A correction of the headers of joined packets affects only the kernel
-engine. Two corrections are older than the published criteria. The pages of
+_FIXED = """You cannot switch off the corrections in this table with a key of a scenario. The table
+compares the published criteria before and after each correction, with the seeds of the experiments'
+pages. `python scripts/mechanisms.py --corrections` reads these criteria from the history of
+`goals.csv`. In dualpi2-2022, the correction of the first delayed ACK includes another correction:
+the ECN flow beside Reno now uses CUBIC. One correction affects only the kernel engine: it changes
+the headers of merged packets. Two corrections are older than the published criteria. The pages of
 [imc-bbr-2023](imc-bbr-2023.md) (compressed ACKs) and [l4s-tests-2020](l4s-tests-2020.md) (the
-option of Accurate ECN in data segments) describe their effects."""
+option of Accurate ECN in data segments) describe the effects of these two corrections."""
 
 
 def _fixed(corrections: Iterable[Row]) -> Table:

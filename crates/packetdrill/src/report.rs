@@ -14,7 +14,7 @@ const KNOWN: &[(&str, &str)] = &[(
     "In the simulator an ACK has room for three SACK blocks, or for two SACK blocks and the \
      AccECN option. In Linux an ACK without timestamps, as in this script, has room for three \
      SACK blocks and the AccECN option. The simulator sends the AccECN option with the next ACK \
-     that has fewer blocks",
+     that has fewer than three SACK blocks",
 )];
 
 const WORDS: [&str; 4] = ["pass", "runs", "FAIL", "n/a"];

@@ -303,10 +303,10 @@ All numbers on this page come from one run of the command above.
 | one-minute load average before the runs in real time (guests included) | {made.load[0]:.1f} |
 | one-minute load average after the runs in real time | {made.load[1]:.1f} |
 
-The same kernel, agent and scenarios run on both clocks. Virtual time stops while code runs, and
-jumps to the next timer when all processes wait. In real time (`--engine kernel-realtime`) the guest
-uses the machine's clock. tailback never mixes results of the two engines, because the version of
-the engine `kernel-realtime` ends in `-realtime`.
+The same kernel, agent and scenarios run in virtual time and in real time. Virtual time stops while
+code runs, and jumps to the next timer when all processes wait. In real time
+(`--engine kernel-realtime`) the guest uses the machine's clock. tailback never mixes results of the
+two engines, because the version of the engine `kernel-realtime` ends in `-realtime`.
 
 ## Results
 
@@ -351,11 +351,12 @@ rows of the table above:
 | difference, largest, µs | {virtual.off_max_us:.3f} | {real.off_max_us:.1f} |
 | rate lost through late timers, % | {lost_virtual:.2f} | {lost_real:.2f} |
 
-- **Batches of the hardware.** The guest has no network card on either clock. Interrupt coalescing,
-  byte queue limits, a card's transmit ring and Wi-Fi aggregation therefore affect no number on this
-  page. You can switch on segmentation and merging of packets, as the next section shows.
-- **The rest of the machine.** A guest has only one processor. In virtual time, caches and other
-  processes on the machine affect no result.
+- **Batches of the hardware.** The guest has no network card, in virtual time or in real time.
+  Interrupt coalescing, byte queue limits, a card's transmit ring and Wi-Fi aggregation therefore
+  affect no number on this page. You can switch on segmentation and merging of packets, as the next
+  section shows.
+- **Other processes on the machine.** A guest has only one processor. In virtual time, caches and
+  other processes on the machine affect no result.
 
 ## With TSO, GSO and GRO
 

@@ -32,8 +32,8 @@ SOURCE = "F. B. Sarpkaya, F. Fund, S. Panwar, PAM 2025"
 LEAD = (
     "Prague shares a 100 Mbit/s link with CUBIC, BBR or BBRv3, through one of nine queues. After "
     "the first comparison, we changed Prague's version, BBR's bursts and the ACKs of Prague's "
-    "receiver, because sources describe these details. We also let hosts pause, because results "
-    "then agree better."
+    "receiver, to match published sources. We also let hosts pause, which improves agreement with "
+    "published results."
 )
 HELD_OUT = (
     "The set-up was written from the publication's notebooks before any comparison. No value "
@@ -261,9 +261,9 @@ def shares(entries: Sequence[PamEntry], made: Facts) -> list[Block]:
         columns=3,
     )
     caption = (
-        "The figure shows each side's share of the link. On the solid line, the measured and the "
-        "published share are equal. The dashed lines show the limit for the 90th percentile of "
-        "the error."
+        "The figure shows each congestion control's share of the link. On the solid line, the "
+        "measured and the published share are equal. The dashed lines show the limit for the 90th "
+        "percentile of the error."
     )
     return [ReportFigure("shares", "Share of the link, by queue", chart, caption, made)]
 

@@ -160,8 +160,8 @@ def _figure(name: str, met: Sequence[Met], facts: Facts) -> ReportFigure:
         )
     caption = (
         "The figure shows the stack's share of the total throughput of both flows, with a 95 % "
-        "interval over the seeds. The dashed line is the fair share. The entry *its own "
-        "kind* shows two TCP flows of Linux with the same congestion control."
+        "interval over the seeds. The dashed line is the fair share. The legend entry *its own "
+        "kind* stands for two TCP flows of Linux with the same congestion control."
     )
     return ReportFigure(
         f"{name}-share", "Shares of the throughput", _panels(pl.DataFrame(rows)), caption, facts
