@@ -133,9 +133,9 @@ def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path:
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
     assert "(worse): the measured value is 0.5 [0.4, 0.6], but must be at most 0.05." in worst
-    assert "Measure: share; result: what." in worst
+    assert "Measure: share; result: what was found." in worst
     assert "(fail): the measured value is 0.01, but must be at least 0.05." in second
-    assert "Measure: share" in second
+    assert "Measure: share; result: what was found." in second
     none = "No section that applies to reno has the verdict *fail* or *worse*."
     assert none in made[tmp_path / "league" / "reno.md"]
     row = "| [bbr3 of draft 06](league/bbr3-06.md) | 1 | 1 | 0 | 5.2 Title"

@@ -406,9 +406,9 @@ STACKS_HEAD = """\
 Which requirements of RFC 9743 do QUIC stacks meet with their own congestion controls? By default,
 quic-go uses NewReno, and the other stacks use CUBIC. `{command}` measured the stacks on {dates}
 with `tailback evaluate cc program=FILE`. [The evaluation of every algorithm](league.md) shows the
-results of these stacks for every section. tailback compares each stack, as [a
-program](../how-to/evaluate.md#a-program), with CUBIC over TCP on the same engine. The kernel engine
-runs only three seeds, so more sections are undecided than in the simulator.
+results of these stacks for every section. tailback runs each stack as [a
+program](../how-to/evaluate.md#a-program), and compares it with CUBIC over TCP on the same engine.
+The kernel engine runs only three seeds, so more sections are undecided than in the simulator.
 """
 
 PROBES = """\
