@@ -507,10 +507,10 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 
 def _sentence(row: Row) -> str:
     data = row.data
-    verdict, limit = (f" ({row.verdict})", f", but must be {row.limit}") if row.is_bad else ("", "")
+    verdict, limit = (f" ({row.verdict})", f", must be {row.limit}") if row.is_bad else ("", "")
     note = f"; {_worst(data['note'])}" if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
-    measured = f"the measured value is {row.number}{limit}"
+    measured = f"measured {row.number}{limit}"
     return f"{title}: {measured}. Measure: {in_full(data['measure'])}{note}."
 
 
