@@ -83,7 +83,7 @@ CASES = (
         10,
         6.2,
         "Even at the full rate, sending TCP's frames takes only 0.1 s less than the limit for C4. "
-        "The headers of these frames need 0.2 s.",
+        "Sending the headers of these frames takes 0.2 s.",
     ),
     Case("suspension", 10, 5.4),
 )
@@ -103,8 +103,8 @@ HEAD = """\
 
 - *Limit for C4* is the largest time that C4's test suite allows for the slowest of 100 runs of C4.
   The suite publishes these limits but no measured times.
-- *Least* is the shortest possible completion time. It is the sum of the times for the handshake,
-  for sending all frames at the full rate, and for the propagation of the last frame.
+- *Least* is the shortest possible completion time. This time is the sum of the times for the
+  handshake, for sending all frames at the full rate, and for the propagation of the last frame.
 - The columns *cubic*, *bbr* and *bbr3* show the median completion time over all seeds and, in
   brackets, the longest time. A completion time begins with the first SYN and ends when the last
   byte reaches the receiver. A cell is **bold** if the longest time exceeds the limit for C4.
@@ -196,8 +196,8 @@ def page(seeds: int) -> str:
     kept = f"{', '.join(first)} and {last}"
     return HEAD.format(
         verdict="C4 is a congestion control whose test suite sets a time limit for each of "
-        f"{len(CASES)} paths.\nIn tailback, the slowest of {seeds} runs stays within this limit "
-        f"{kept}.",
+        f"{len(CASES)} paths.\nIn tailback, the slowest of {seeds} runs stays within C4's "
+        f"limit {kept}.",
         runs=runs,
         date=datetime.now(UTC).date(),
         seeds=seeds,

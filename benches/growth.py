@@ -278,7 +278,7 @@ PARTS = {
     "links": Part(
         "Links in a row",
         "links",
-        "Ten CUBIC flows cross all links, one after the other. Each link has a rate of `1 Gbit/s`. "
+        "Ten CUBIC flows cross all links, which are in series. Each link has a rate of `1 Gbit/s`. "
         "The table shows the CPU time per data packet and link.",
         links,
         hops=True,
@@ -308,8 +308,8 @@ PARTS = {
     "entries": Part(
         "Rates that change",
         "entries",
-        "One CUBIC flow crosses a link. The rate of the link varies around `100 Mbit/s`, and "
-        "changes at each entry of a list of rates.",
+        "One CUBIC flow crosses a link. The rate of the link varies around `100 Mbit/s`. "
+        "A list contains the times and the values of all rate changes.",
         entries,
     ),
 }

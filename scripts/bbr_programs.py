@@ -32,8 +32,8 @@ HEAD = """\
 
 [`tailback evaluate bbr program=FILE`](../how-to/evaluate-bbr.md#a-program) runs the test cases in
 the appendix of the BBR draft. This page shows which test cases the stacks quinn and quiche pass.
-Packets and qlogs are enough to decide only some of the cases. The last section lists the cases that
-they cannot decide.
+Packets and qlogs are enough to decide only some of the test cases. The last section lists the
+cases that packets and qlogs cannot decide.
 
 Both stacks implement BBR. For comparison, the page also shows the verdicts for quinn's CUBIC. The
 verdicts for CUBIC show which test cases detect that a congestion control is not BBR.
@@ -64,8 +64,8 @@ The sources of quinn-proto 0.11.19 and quiche 0.30.0 show these causes of the fa
 """
 
 AFTER = """\
-✓ means pass, ? means that the situation that the case tests did not occur, and – means that the
-case is not observable. The number after **fail** is the measured value.
+✓ means pass, ? means that the tested situation did not occur, and – means that packets and qlogs
+cannot decide the case. The number after **fail** is the measured value.
 """
 
 

@@ -64,9 +64,9 @@ ERRORS = """\
 ## Errors and differences
 
 On this page, a value is a number in a publication, such as an entry of a table. Each cell shows the
-median and the 90th percentile over all values of one part of an experiment. Errors are relative to
-the published values. If a publication has only figures, the table shows only the difference between
-Linux and the simulator.
+median and the 90th percentile of the errors over all values of one part of an experiment. Errors
+are relative to the published values. If a publication has only figures, the table shows only the
+difference between Linux and the simulator.
 """
 
 HEAD = """\
@@ -82,7 +82,7 @@ differences include noise.
 CRITERIA = """\
 ## Values within the limits of the criteria
 
-The page of each experiment explains its criteria.
+The page of each experiment explains the criteria for this experiment.
 """
 
 CRITERIA_HEAD = """\
@@ -121,9 +121,9 @@ For `dualpi2-2022`, the values come from every column of the published files. So
 1st percentiles or standard deviations of samples. Each sample of tailback covers one second, but
 some published samples cover a shorter time. The errors in the columns with 1st percentiles and
 standard deviations are large, and increase the 90th percentiles of the errors. The simulator paces
-groups of segments, as GSO did on the publication's hosts. The kernel engine paces single segments.
-The table has no results with Prague, because Linux does not include Prague. The report of
-`reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
+groups of segments, as the hosts of the publication did with GSO. The kernel engine paces single
+segments. The table has no results with Prague, because Linux does not include Prague. The report
+of `reproduce dualpi2-2022 --engine kernel` lists each missing row with the reason.
 """,
     "dualpi2-2019-wrr": """\
 On Linux, the module `sch_dualpi2_2019` implements the DualPI2 versions from 2019, and

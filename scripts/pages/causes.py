@@ -122,15 +122,16 @@ CAUSES: Mapping[str, Mapping[str, str]] = {
     "cake": {
         "9.1-pages": (
             "Cake first divides the link between hosts (`triple-isolate`), so all connections of a "
-            "browser share the part of one host. With `flow=flows`, Cake is no worse than a FIFO."
+            "browser share the capacity of one host. With `flow=flows`, Cake is no worse than a "
+            "FIFO."
         ),
         "5.1.2": (
             "Cake's AQM (Cobalt) drops packets while the short flow is in slow start. With "
             "`rtt=1s`, Cake is no worse than a FIFO."
         ),
         "7.2-pages": (
-            "the causes of 9.1-pages and 5.1.2 both apply. With `flow=flows,rtt=1s`, Cake is no "
-            "worse than a FIFO."
+            "Cake is worse than a FIFO for the same two reasons as in 9.1-pages and 5.1.2. With "
+            "`flow=flows,rtt=1s`, Cake is no worse than a FIFO."
         ),
     },
     "red": {

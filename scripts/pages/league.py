@@ -486,7 +486,7 @@ def _standing_out(subject: Subject) -> Iterator[str]:
         for row in subject.bad[:MOST]:
             yield f"- {_sentence(row)}"
         left = len(subject.bad) - MOST
-        more = f"{left} more section{'s' * (left > 1)} with the verdict *fail* or *worse*"
+        more = f"{left} more section{'s' * (left != 1)} with the verdict fail or worse"
         yield "" if left <= 0 else f"- The table below shows {more}.\n"
     else:
         yield f"No section that applies to {subject.label} has the verdict *fail* or *worse*.\n"

@@ -204,19 +204,19 @@ def _criteria_page(evidence: Path, found: Sequence[Judged]) -> str:
 
 
 _HOW = """ A criterion limits the errors of a group of comparisons with published numbers or with
-Linux. The column *error* shows whether the errors are absolute, or what they are relative to. The
-column *within* counts the comparisons whose errors are within the limit. The column *within or
-chance* also counts comparisons that may exceed the limit by chance. Chance can explain an error if
-the published value lies within the 95 % prediction interval for one more run of the simulator.
-tailback computes this prediction interval only if there are at least five seeds. The column *held
-out* counts comparisons with published values that nobody looked at until the set-up of the
-experiment was frozen. The next two columns show the median and the 90th percentile of the errors of
-these held-out comparisons. A dash marks a number that does not apply to the criterion.
+Linux. The column *error* shows whether the errors are absolute, or to which value the errors
+are relative. The column *within* counts the comparisons whose errors are within the limit. The
+column *within or chance* also counts comparisons that may exceed the limit by chance. Chance can
+explain an error if the published value lies within the 95 % prediction interval for one more run
+of the simulator. tailback computes this prediction interval only if there are at least five seeds.
+The column *held out* counts comparisons with published values that nobody looked at until the
+set-up of the experiment was frozen. The next two columns show the median and the
+90th percentile of the errors of these held-out comparisons. A dash marks a number that does not apply to the criterion.
 """
 
 _NOISE = """ Some publications contain results of two experiments that are effectively the same. For
-example, two experiments differ only in the order of the flows, or in a mode of the queue that does
-not affect these flows. This page calls the results of two such experiments *twins*. For the
+example, two experiments may differ only in the order of the flows, or in a mode of the queue that
+does not affect these flows. This page calls the results of two such experiments *twins*. For the
 comparison with Linux, twins are two means of the kernel's results: one over the first half of the
 seeds, and one over the second half. Even a perfect model would have errors about as large as the
 differences between twins.

@@ -45,8 +45,9 @@ SETUP_ON_LINUX: Mapping[str, tuple[str, str]] = {
 """Rows of the set-up that differ on the kernel engine or exist only there, by name."""
 
 LEAD = (
-    "The publication has figures but no numbers. Therefore this page only compares the DualPI2 "
-    "versions with each other. The command below writes every number to `all-cells.csv`."
+    "The publication contains figures but no numbers. Therefore this page only compares "
+    "the DualPI2 versions with each other. The command below writes every number to "
+    "`all-cells.csv`."
 )
 
 

@@ -25,7 +25,7 @@ from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 
 TITLE = "Completion times beside a competitor (2020), run again"
-SOURCE = "P. Heist, heistp/ccafct, 2020"
+SOURCE = "Heist, heistp/ccafct, 2020"
 LEAD = (
     "Web requests over CUBIC share a CoDel queue with a long flow of CUBIC or Prague, or use the "
     "queue alone. This page shows how long the requests take, and how much the long flow delays "

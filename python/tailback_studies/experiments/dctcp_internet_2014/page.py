@@ -37,7 +37,8 @@ JUDGED = (
 )
 
 LEAD = (
-    "One Reno and one DCTCP flow share a queue that drops Reno's packets and marks DCTCP's. This "
+    "One Reno and one DCTCP flow share a queue that drops Reno's packets and marks DCTCP's "
+    "packets. This "
     "page compares the results with Table I of \u201cUsing Data Center TCP (DCTCP) in the "
     "Internet\u201d (2014)."
 )

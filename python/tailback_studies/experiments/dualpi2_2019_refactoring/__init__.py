@@ -13,7 +13,7 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-refactoring",
     title=TITLES["dualpi2-2019-refactoring"],
     doc="Did a refactoring change the behaviour of DualPI2? tailback runs three commits "
-    "(*sign-kept*, *reset* and *no-reset*) in all scenarios of the set `l4s-battery`.",
+    "of DualPI2 (*sign-kept*, *reset* and *no-reset*) in all scenarios of the set `l4s-battery`.",
     versions={
         "sign-kept": {f"{_QUEUE}.arithmetic": "div127"},
         "reset": {f"{_QUEUE}.arithmetic": "div64", f"{_QUEUE}.reset_interval": "1s"},
@@ -39,9 +39,10 @@ EXPERIMENT = Versions(
     text=(
         "The DualPI2 module of 2019 stores the queue delays of its last update among its "
         "statistics. Therefore a reset of the statistics sets these delays to zero. After a "
-        "reset, the next update changes the probability by beta times the whole queue delay. This "
-        "is why the versions *reset* and *no-reset* differ. The publication's numbers are not "
-        "public, so we do not know how large this difference is in the publication."
+        "reset, the next update changes the probability by beta times the whole queue delay. Such "
+        "updates cause the differences between the versions *reset* and *no-reset*. The "
+        "publication's numbers are not public, so we do not know how large these differences are "
+        "in the publication."
     ),
     setup=(
         (

@@ -14,7 +14,7 @@ EXPERIMENT = Versions(
     name="dualpi2-2019-wrr",
     title=TITLES["dualpi2-2019-wrr"],
     doc="How does DualPI2 behave with a weighted round-robin (WRR) scheduler of ratio 10 or 15? "
-    "tailback runs five versions in all scenarios of the set `l4s-battery`.",
+    "tailback runs five DualPI2 versions in all scenarios of the set `l4s-battery`.",
     versions={
         "stable": {f"{_QUEUE}.version": "dualpi2-2019-02-21"},
         "counter-10": {f"{_QUEUE}.version": "dualpi2-2019-wrr-counter", f"{_QUEUE}.wrr_ratio": 10},
@@ -37,8 +37,8 @@ EXPERIMENT = Versions(
     presets=("step-2019",),
     text=(
         "The scheduler's ratio can be a number of packets (*counter*) or a percentage "
-        "(*percent*). The two forms differ most when both queues are full, because the scheduler "
-        "then sets the share of queue L."
+        "(*percent*). *Counter* and *percent* differ most when both queues are full, "
+        "because the scheduler then sets the share of queue L."
     ),
     setup=(
         (

@@ -24,7 +24,7 @@ TITLE = "DualPI2 in 2022"
 LEAD = (
     "tailback repeats the experiments of \u201cDual Queue Coupled AQM\u201d (2022), with every "
     "case in the eight published archives. For half of the cases, this repository does "
-    "not contain the published values. The publication ran each case once."
+    "not contain the published values. The authors ran each case once."
 )
 
 MEANT = (

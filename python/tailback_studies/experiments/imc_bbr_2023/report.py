@@ -29,8 +29,8 @@ from tailback_studies.reproduction.shown import facts, goals_table, head, signed
 
 TITLE = "When to use BBR (2019, 2023), run again"
 SOURCE = (
-    "Y. Cao, A. Jain, K. Sharma, A. Balasubramanian, A. Gandhi, IMC 2019, figure 5 (replicated "
-    "by S. Datta and F. Fund, sdatta97/imcbbrrepro, 2023)"
+    "Cao, Jain, Sharma, Balasubramanian and Gandhi, IMC 2019, figure 5 (replicated by Datta and "
+    "Fund, sdatta97/imcbbrrepro, 2023)"
 )
 LEAD = (
     "A single flow of CUBIC, BBR or BBRv2 crosses a FIFO of 100 kB or 10 MB. The link rates are "

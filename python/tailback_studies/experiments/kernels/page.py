@@ -21,8 +21,8 @@ LEAD = (
 )
 HOW = (
     '`tailback kernel build --release 6.1` builds Linux 6.1, and `kernel = "6.1"` in a scenario '
-    "selects this kernel. [kernel.md](../concepts/kernel.md#kernels-side-by-side) describes both "
-    "of these steps."
+    "selects this kernel. [kernel.md](../concepts/kernel.md#kernels-side-by-side) describes how "
+    "to build and select kernels."
 )
 SCE = (
     "Cells of the SCE draft with one unmodified flow of CUBIC, Reno or DCTCP through Cake. The "

@@ -26,8 +26,8 @@ DECLARED: tuple[tuple[str, str, str], ...] = (
         "Prague",
         "version 0.6, which carries fractions of a segment over to its next window; without RTT "
         "scaling, and without detection of classic queues or fallback",
-        "Prague's published sources from before version 0.6 also carry over fractions, and one of "
-        "these sources has no RTT scaling. The description of the test bed mentions neither "
+        "Prague's older published sources also carry over fractions of a segment. One of these "
+        "sources has no RTT scaling. The description of the test bed mentions neither "
         "scaling nor fallback",
     ),
     (

@@ -18,7 +18,7 @@ from tailback_studies.reproduction.page import Page
 from tailback_studies.reproduction.shown import facts, goals_table, head
 
 TITLE = "L4S tests (2020), run again"
-SOURCE = "P. Heist and others, heistp/l4s-tests, results of November 2020"
+SOURCE = "Heist and others (heistp/l4s-tests, results of November 2020)"
 LEAD = (
     "In test S1, two flows, each of them Prague or CUBIC, share DualPI2, a FIFO or FQ-CoDel. The "
     "flows' round-trip times may differ. Tests S2 to S4 use links whose rate changes, and flows in "

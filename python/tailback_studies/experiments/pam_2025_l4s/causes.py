@@ -111,8 +111,8 @@ NOT_RUN: tuple[tuple[str, int | None, str], ...] = (
     (
         "the rows of BBRv2, with and without L4S",
         900,
-        "published.csv contains none of them. tailback has both variants: bbr2 is BBRv2, and "
-        'version = "l4s" selects the L4S team\'s variant',
+        "published.csv does not contain the rows of BBRv2. tailback has both variants: bbr2 is "
+        'BBRv2, and  version = "l4s" selects the L4S team\'s variant',
     ),
     ("rows with Prague's ECN fallback", None, "published.csv does not contain them"),
 )

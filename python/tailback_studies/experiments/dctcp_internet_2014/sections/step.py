@@ -73,9 +73,10 @@ def fig5(builder: Builder) -> Section | None:
     )
     caption = (
         "Each curve is for one value of Min_Thresh_Reno, the lower threshold of RED for Reno. All "
-        "frames have 1500 B, so only the number of whole frames in K matters, and every curve has "
-        "steps. The bands are 95 % intervals over the seeds. Open symbols show the values of K "
-        "from Table I of the paper, at which both flows have equal throughput."
+        "frames have a size of 1500 B, so only the number of whole frames in the threshold K "
+        "matters. Therefore every curve has steps. The bands are 95 % intervals over the seeds. "
+        "Open symbols show the values of K from Table I of the paper, at which both flows have "
+        "equal throughput."
     )
     batches = [f"step-{tag}" for tag, _ in pts.ROWS]
     return drawn(
