@@ -211,7 +211,8 @@ explain an error if the published value lies within the 95 % prediction interval
 of the simulator. tailback computes this prediction interval only if there are at least five seeds.
 The column *held out* counts comparisons with published values that nobody looked at until the
 set-up of the experiment was frozen. The next two columns show the median and the
-90th percentile of the errors of these held-out comparisons. A dash marks a number that does not apply to the criterion.
+90th percentile of the errors of these held-out comparisons. A dash marks a number that does not
+apply to the criterion.
 """
 
 _NOISE = """ Some publications contain results of two experiments that are effectively the same. For
