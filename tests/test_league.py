@@ -192,7 +192,7 @@ def test_a_stack_has_a_page_and_says_what_was_not_run(
     texts = league.pages(tmp_path)
     page = texts[tmp_path / "league" / "quiche.md"]
     assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
-    assert "is worse than Linux's CUBIC in none of them. 0 sections are undecided. 1 section was" in page
+    assert "worse than Linux's CUBIC in none of them. 0 sections are undecided. 1 section was" in page
     assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
     row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
     assert row in texts[tmp_path / "league.md"]
