@@ -264,8 +264,8 @@ PAGE_HEAD = """\
 # Response to the same signals
 
 This page compares how TCP senders on both engines respond to the same losses and marks.
-`python tests/responses.py --page` writes this page. The simulator's results come from this version
-of tailback. The kernel engine's results are from tables in
+`python tests/responses.py --page` writes this page. The simulator's results are those
+of this version of tailback. The kernel engine's results are from tables in
 [tests/response/golden](../../tests/response/golden) and [tests/laws](../../tests/laws).
 `python tests/responses.py` and `python tests/laws.py` write these tables.
 

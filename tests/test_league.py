@@ -133,9 +133,9 @@ def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path:
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
     assert "(worse): measured 0.5 [0.4, 0.6], must be at most 0.05." in worst
-    assert "Measure: share; result: what was found." in worst
+    assert "Measure: share. The result is what was found." in worst
     assert "(fail): measured 0.01, must be at least 0.05." in second
-    assert "Measure: share; result: what was found." in second
+    assert "Measure: share. The result is what was found." in second
     none = "No section that applies to reno has the verdict *fail* or *worse*."
     assert none in made[tmp_path / "league" / "reno.md"]
     row = "| [bbr3 of draft 06](league/bbr3-06.md) | 1 | 1 | 0 | 5.2 Title"
@@ -192,7 +192,7 @@ def test_a_stack_has_a_page_and_says_what_was_not_run(
     texts = league.pages(tmp_path)
     page = texts[tmp_path / "league" / "quiche.md"]
     assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
-    assert "worse than Linux's CUBIC in none of them. 0 sections are undecided. 1 section was" in page
+    assert "worse than Linux's CUBIC in none of them. 0 sections are undecided." in page
     assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
     row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
     assert row in texts[tmp_path / "league.md"]

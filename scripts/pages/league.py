@@ -508,23 +508,23 @@ def _standing_out(subject: Subject) -> Iterator[str]:
 def _sentence(row: Row) -> str:
     data = row.data
     verdict, limit = (f" ({row.verdict})", f", must be {row.limit}") if row.is_bad else ("", "")
-    note = f"; {_worst(data['note'])}" if data["note"] else ""
+    note = f" {_worst(data['note'])}" if data["note"] else ""
     title = f"**{row.id} {data['title']}**{verdict}"
     measured = f"measured {row.number}{limit}"
-    return f"{title}: {measured}. Measure: {in_full(data['measure'])}{note}."
+    return f"{title}: {measured}. Measure: {in_full(data['measure'])}.{note}"
 
 
 def _worst(note: str) -> str:
-    """Return a clause with the worst result of a section, and the settings that gave it."""
+    """Return a sentence with the worst result of a section, and the settings that gave it."""
     settings, colon, values = note.removesuffix(".").partition(": ")
     if not colon:
         settings, values = "", settings
     values = re.sub(r", by (\S+)", r", harm by \1", values)
     if not settings:
-        return f"result: {values}"
+        return f"The result is {values}."
     settings = re.sub(r"^to (\S+?)(?=,|$)", r"\1 as the incumbent", settings)
     settings = re.sub(r"(\d) subject flow", r"\1 tested flow", settings)
-    return f"worst result, with {settings}: {values}"
+    return f"The worst result, with {settings}, is {values}."
 
 
 def _either(numbers: Sequence[int]) -> str:

@@ -7,8 +7,8 @@
 //!
 //! Deviations: BBR paces single segments, unless the scenario sets `pacing = "gso"` or "fq-gso". In
 //! contrast, Linux sends bursts of up to 1 ms if TCP combines segments into larger packets (TSO).
-//! tailback's BBR always allows as many extra segments in flight as Linux allows for bursts of 1 ms
-//! (option `tso_segs`). tailback measures the age of the smallest RTT in ns, whereas Linux measures
+//! The simulator's BBR always allows as many extra segments in flight as Linux allows for bursts of
+//! 1 ms (option `tso_segs`). The age of the smallest RTT is measured in ns, whereas Linux measures
 //! this age in ms. When the smallest RTT has expired, tailback may replace this RTT with the RTT of
 //! a single small segment. Linux ignores the RTT of a single small segment, because the receiver
 //! probably delayed the ACK.
