@@ -69,11 +69,11 @@ class Usage:
     peak_mb: float
 
 
-def command(*words: str, cwd: Path) -> Usage:
+def command(*words: str, cwd: Path, own_cache: bool = False) -> Usage:
     """Run a tailback command, and return its CPU time, wall time and peak memory.
 
-    The user's cache is a folder in `cwd`, so that the first report finds no figures of earlier
-    measurements.
+    With `own_cache`, the cache of the user is a folder in `cwd`, so that the first report finds no
+    figures of earlier measurements.
     """
     # A child process inherits the peak memory of its parent. Writing 5 to clear_refs resets the
     # peak to the current use.
@@ -81,7 +81,8 @@ def command(*words: str, cwd: Path) -> Usage:
     began = time.monotonic()
     # Python stores compiled modules only if this variable is not set.
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    environment["XDG_CACHE_HOME"] = str(cwd / "cache")
+    if own_cache:
+        environment["XDG_CACHE_HOME"] = str(cwd / "cache")
     process = subprocess.Popen(
         [sys.executable, "-m", "tailback", *words],
         cwd=cwd,
@@ -151,7 +152,7 @@ def sweep(folder: Path, _args: argparse.Namespace) -> None:
     }
     print(f"| {SWEEP_RUNS:,} runs | CPU s | wall s | peak, MB |\n|---|--:|--:|--:|")
     for name, words in steps.items():
-        used = command(*words, cwd=folder)
+        used = command(*words, cwd=folder, own_cache=True)
         print(f"| {name} | {used.cpu_s:.1f} | {used.wall_s:.1f} | {used.peak_mb:.0f} |", flush=True)
 
 
@@ -192,7 +193,7 @@ def reading(runs: int, root: Path) -> Iterator[tuple[str, Usage]]:
     yield f"{own}, again", command(*last, cwd=root)
     for again in ("", ", again"):
         report = f"`tailback report`, {size:,} runs{again}"
-        yield report, command("report", "latest", cwd=root)
+        yield report, command("report", "latest", cwd=root, own_cache=True)
     yield "`tailback results list`", command("results", "list", cwd=root)
     yield "`tailback results prune`, nothing to delete", command("results", "prune", cwd=root)
 

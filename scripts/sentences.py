@@ -131,10 +131,12 @@ def main() -> None:
     sources = dict(zip(KINDS, (docs, helps, comments), strict=True))
     kinds = [options.kind] if options.kind else list(KINDS)
     chance = random.Random(options.seed)
-    for kind in kinds:
+    for place, kind in enumerate(kinds):
         sentences = list(dict.fromkeys(sources[kind]()))
         if options.draw:
-            sentences = chance.sample(sentences, options.draw // len(kinds))
+            # The first kinds have one sentence more if the number cannot be divided evenly.
+            share = (options.draw + len(kinds) - 1 - place) // len(kinds)
+            sentences = chance.sample(sentences, min(share, len(sentences)))
         for where, sentence in sentences:
             print(f"{where}: {sentence}")
 

@@ -21,6 +21,7 @@ import tailback as tb
 from conftest import COMMAND, ROOT
 from tailback.errors import EnginePanic, InputError, RunsFailed, ScenarioError, TailbackError
 from tailback.explain import explain
+from tailback.kernel import process
 from tailback.plugins import asked, begin, copies, crate, shipping, sources, workspace
 from tailback.running import engines
 from tailback.store import versions
@@ -680,3 +681,12 @@ def test_a_published_experiment_takes_a_crate(shelf: Path, tmp_path: Path) -> No
     assert "--with DIR" in done.stdout
     done = command(tmp_path, "reproduce", "abe-2017", "--quick", "--with", "nowhere")
     assert (done.returncode, done.stderr.split("\n")[0]) == (2, "error: nowhere: no such folder")
+
+
+def test_lines_of_progress_that_cargo_redraws_are_read() -> None:
+    drawn = r"   Compiling a v1.0.0\n    Building [=>    ] 1/3: a\r    Building [==>   ] 2/3: b\r"
+    seen: list[str] = []
+    process.run(["printf", drawn], on_line=seen.append, redraws=True)
+    steps = [step.groups() for line in seen if (step := workspace._STEP.match(line))]
+    assert steps == [("1", "3"), ("2", "3")]
+    assert all(workspace.QUIET.fullmatch(line) for line in seen)

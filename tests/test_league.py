@@ -193,6 +193,7 @@ def test_a_stack_has_a_page_and_says_what_was_not_run(
     page = texts[tmp_path / "league" / "quiche.md"]
     assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
     assert "worse than Linux's CUBIC in none of them. 0 sections are undecided." in page
+    assert "1 section was not run." in page
     assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
     row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
     assert row in texts[tmp_path / "league.md"]
@@ -217,7 +218,7 @@ PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.name))
 def test_published_pages_are_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").split()) <= 550
+    assert len(file.read_text(encoding="utf-8").split()) <= 600
 
 
 def test_the_published_pages_are_those_of_the_data() -> None:

@@ -21,14 +21,14 @@ def printed(
 def test_a_draw_has_a_third_of_each_kind_and_can_be_repeated(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    draw = printed(monkeypatch, capsys, "--draw", "9", "--seed", "4")
-    assert printed(monkeypatch, capsys, "--draw", "9", "--seed", "4") == draw
-    assert printed(monkeypatch, capsys, "--draw", "9", "--seed", "5") != draw
+    draw = printed(monkeypatch, capsys, "--draw", "10", "--seed", "4")
+    assert printed(monkeypatch, capsys, "--draw", "10", "--seed", "4") == draw
+    assert printed(monkeypatch, capsys, "--draw", "10", "--seed", "5") != draw
     kinds = [
-        "help" if line.startswith("tailback") else "docs" if ".md:" in line else "comments"
-        for line in draw
+        "help" if place.startswith("tailback") else "docs" if ".md:" in place else "comments"
+        for place in (line.partition(": ")[0] for line in draw)
     ]
-    assert kinds == ["docs"] * 3 + ["help"] * 3 + ["comments"] * 3
+    assert kinds == ["docs"] * 4 + ["help"] * 3 + ["comments"] * 3
 
 
 def test_sentences_of_comments_on_several_lines_are_whole() -> None:

@@ -210,3 +210,9 @@ def test_values_that_are_read_once_are_pooled_alike(seeds: list[dict[str, Any]])
         pooled = pooling.over_runs(metric, [pooling.read(metric, part) for part in seeds])
         known = pooled.n > 0 or pooled.at_least is not None
         assert cells._read_over_seeds(metric, seeds) == (pooled if known else None)
+
+
+def test_vega_chooses_the_ticks_of_an_axis_with_many_values() -> None:
+    few = [float(n) for n in range(faceted.MOST_TICKS)]
+    assert faceted.FacetAxis("RTT", few).spec()["axis"]["values"] == few
+    assert "values" not in faceted.FacetAxis("RTT", [*few, 50.0]).spec()["axis"]

@@ -523,7 +523,8 @@ def _worst(note: str) -> str:
     if not settings:
         return f"The result is {values}."
     settings = re.sub(r"^to (\S+?)(?=,|$)", r"\1 as the incumbent", settings)
-    settings = re.sub(r"(\d) subject flow", r"\1 tested flow", settings)
+    settings = settings.replace("subject flow", "tested flow")
+    settings = settings.replace("subject ", "tested algorithm's ")
     return f"The worst result, with {settings}, is {values}."
 
 

@@ -224,7 +224,7 @@ def _flags(crates: Sequence[Crate]) -> list[str]:
     if not any(crate.own_randomness for crate in crates):
         return []
     # cargo adds these flags to the flags in its configuration files. If RUSTFLAGS is set, cargo
-    # ignores all these flags, so `_environment` adds the flags to RUSTFLAGS instead.
+    # ignores all these flags, so `_offline_first` adds the flags to RUSTFLAGS instead.
     flags = json.dumps(["--cfg", CUSTOM])
     return ["--config", f"build.rustflags={flags}"]
 
@@ -259,7 +259,7 @@ def _offline_first(folder: Path, *words: str, shown: Progress | None = None) -> 
 
 
 QUIET = re.compile(
-    r" *(Compiling|Finished|Locking|Updating|Adding|Removing|Downloading|Downloaded|Blocking|"
+    r" *(Compiling|Finished|Locking|Updating|Adding|Removing|Downloading|Downloaded|Fetch|Blocking|"
     r"Running|Fresh|Building|Doc-tests) .*"
     r"|warning: build failed, waiting for other jobs.*|error: could not compile `.*"
     r"|warning: `.*` \(.*\) generated \d+ warnings?.*"

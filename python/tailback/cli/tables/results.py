@@ -147,8 +147,9 @@ def show(results: Results) -> None:
     width of the terminal.
 
     Numbers are never cut. If no layout fits, lines are longer than the terminal's width. The tables
-    have at most `MAX_ROWS` rows each, so only the runs of the first sweep points are read. A last
-    line counts the rows and sweep points that are left out.
+    have at most `MAX_ROWS` rows each, so they and their notes describe only the first `MAX_ROWS`
+    sweep points. A last line counts the rows and sweep points that are left out. The warnings of
+    guest kernels come from all runs.
     """
     every = results.groups()
     groups = every[:MAX_ROWS]
@@ -205,7 +206,7 @@ def _notes(groups: Sequence[Sequence[Run]], *, shown: bool) -> list[str]:
     if alike:
         where = "" if alike == len(groups) else f"at {alike} of {len(groups)} points "
         if shown:
-            where = f"at {alike} of the {len(groups)} points above, "
+            where = f"at {alike} of the first {len(groups)} points, "
         notes.append(
             f"{where}every seed gave the same numbers, so several runs show no more than one run"
         )
