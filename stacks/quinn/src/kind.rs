@@ -50,7 +50,7 @@ static OPTIONS: &[Opt] = &[
     QLOG,
     Opt {
         name: "timers",
-        doc: "When timers fire. \"exact\": when they are due. \"tokio\": at the next millisecond, as with tokio.",
+        doc: "Whether timers fire exactly when they are due, or at the next millisecond as with tokio.",
         kind: Kind::Word(&["exact", "tokio"]),
         default: Some("exact"),
         tc: None,
