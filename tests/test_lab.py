@@ -39,7 +39,7 @@ from tailback.store.run_folder import StoredRun
 
 ROOT = Path(__file__).resolve().parent.parent
 WEB = ROOT / "web"
-BUDGET = 810_000
+BUDGET = 800_000
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 LONG = frozenset({"datacentre", "satellite", "sweep"})

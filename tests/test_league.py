@@ -129,7 +129,7 @@ def test_the_page_of_an_algorithm_begins_with_the_worst(found: League, tmp_path:
     made = league.pages(tmp_path)
     page = made[tmp_path / "league" / "bbr3-06.md"]
     assert "other sources. Of these sections, bbr3:draft=06 fails 1" in page
-    assert "is worse than CUBIC in 1 of them. 0 sections are undecided." in page
+    assert "is worse than CUBIC in 1. 0 sections are undecided." in page
     worst, second = re.findall(r"^- \*\*5.*", page, flags=re.M)
     assert worst.startswith("- **5.2 Title")
     assert "(worse): measured 0.5 [0.4, 0.6], must be at most 0.05." in worst
@@ -192,8 +192,7 @@ def test_a_stack_has_a_page_and_says_what_was_not_run(
     texts = league.pages(tmp_path)
     page = texts[tmp_path / "league" / "quiche.md"]
     assert "[quiche](../../reference/programs/quiche.md) on Linux in the kernel engine" in page
-    assert "worse than Linux's CUBIC in none of them. 0 sections are undecided." in page
-    assert "1 section was not run." in page
+    assert "is worse than Linux's CUBIC in none. 0 sections are undecided. 1 section was" in page
     assert f"`tailback evaluate cc {FILE} --engine kernel --seeds 7 --quick`" in page
     row = "| [quiche](league/quiche.md) | Linux | 1 | 0 | 0 | 5.1 Title"
     assert row in texts[tmp_path / "league.md"]
@@ -218,7 +217,7 @@ PAGES = sorted((EVIDENCE / league.FOLDER).glob("*.md"))
 
 @pytest.mark.parametrize("file", PAGES, ids=lambda file: str(file.name))
 def test_published_pages_are_short(file: Path) -> None:
-    assert len(file.read_text(encoding="utf-8").split()) <= 600
+    assert len(file.read_text(encoding="utf-8").split()) <= 500
 
 
 def test_the_published_pages_are_those_of_the_data() -> None:

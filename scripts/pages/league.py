@@ -45,7 +45,7 @@ TITLES = {
 """Titles of the pages of algorithms with options. The other titles are the names of algorithms and
 stacks."""
 
-MOST, FEW = 4, 2
+MOST, FEW = 3, 2
 """The largest numbers of sections that the page of an algorithm lists as bad and as better."""
 
 NOT_RUN = "not run"
@@ -478,7 +478,7 @@ def _what(subject: Subject) -> str:
 def _worse(subject: Subject) -> str:
     if subject.name in REFERENCES_OF_ALL:
         return ", and is itself the reference for the other algorithms"
-    return f", and is worse than {subject.reference} in {subject.counts['worse'] or 'none'} of them"
+    return f", and is worse than {subject.reference} in {subject.counts['worse'] or 'none'}"
 
 
 def _standing_out(subject: Subject) -> Iterator[str]:

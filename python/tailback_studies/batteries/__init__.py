@@ -49,7 +49,7 @@ class Preset:
     """The values that the preset sets, by path. A path is ignored if the scenario file does not
     contain the flow in the path."""
     only: Sequence[str] = ()
-    """Names of the parts to which the preset applies. If no part is named, the preset applies to
+    """Names of the parts to which the preset applies. If this list is empty, the preset applies to
     all parts."""
     by_row: Mapping[str, Mapping[str, Row]] = field(default_factory=dict)
     """Further values that depend on an axis, keyed by the axis's path and its value."""

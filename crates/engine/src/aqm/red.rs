@@ -87,7 +87,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "adaptive",
-            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below this range. The probability stays between 1 % and 50 %. In Linux 5.7 and later, the flag from tc alone does not start the adaptation. Therefore the kernel engine also sets the flag in `struct tc_red_qopt`, which starts the adaptation.",
+            doc: "Whether the probability adapts. Every 500 ms, the average is compared with the middle fifth of the range from min to max. The probability rises if the average is above this range, and falls if the average is below this range. The probability stays between 1 % and 50 %. Since Linux 5.7, tc alone does not start the adaptation, so the kernel engine also sets the flag in `struct tc_red_qopt`.",
             kind: Kind::Bool,
             default: Some("false"),
             tc: Some("adaptive"),

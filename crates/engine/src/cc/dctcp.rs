@@ -144,7 +144,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "receiver",
-            doc: "How the receiver echoes CE. \"precise\": the echo follows CE packet by packet, as in Linux. \"sce_holds_ce\": like \"precise\", but SCE marks do not change the echo, as in the SCE kernels of 2019. \"sticky\": every ACK carries the echo until CWR arrives (RFC 3168). With \"sce_holds_ce\", a packet marked with SCE (ECT(1)) does not change the echo, so the echo of CE lasts until an unmarked packet.",
+            doc: "How the receiver echoes CE. \"precise\": the echo follows CE packet by packet, as in Linux. \"sce_holds_ce\": like \"precise\", but SCE marks (ECT(1)) do not change the echo, so the echo of CE lasts until an unmarked packet, as in the SCE kernels of 2019. \"sticky\": every ACK carries the echo until CWR arrives (RFC 3168).",
             kind: Kind::Word(&["precise", "sce_holds_ce", "sticky"]),
             default: Some("precise"),
             tc: None,

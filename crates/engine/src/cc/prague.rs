@@ -184,7 +184,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "ecn_fallback",
-            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague recognises a classic queue by the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": like builds of 2023 to 2025, Prague uses reference values with 20 binary digits even if alpha has 24. With \"unscaled\", Prague treats almost every queue as a classic queue.",
+            doc: "Whether alpha is raised, up to 0.625, if the queue seems to mark as classic ECN does. Prague recognises a classic queue by the variation of the RTT (version 2 of the algorithm in arXiv 1911.00710). \"unscaled\": as in builds of 2023 to 2025, the reference values have 20 binary digits even if alpha has 24, so Prague treats almost every queue as classic.",
             kind: Kind::Word(&["off", "on", "unscaled"]),
             default: Some("off"),
             tc: None,

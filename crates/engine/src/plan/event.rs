@@ -19,11 +19,10 @@ keys! {
         /// may change only if its initial rate is a constant. A size in bdp, such as 0.5bdp, is
         /// computed from the rate at the start of the run. If a packet is in transmission, the rest
         /// of this packet is sent at the new rate. A new delay applies to packets that leave the
-        /// queue after the event. A change of the delay does not change the order of packets. If an
-        /// event reduces a queue's limit, the queue drops packets from its head, as in Linux. But
-        /// `fifo`, `step`, `red` and `wred` keep all queued packets, and `cake` drops packets only
-        /// when the next packet arrives. In Linux, `red` discards all queued packets if an event
-        /// reduces its limit.
+        /// queue after the event, and does not change the order of packets. If an event reduces a
+        /// queue's limit, the queue drops packets from its head, as in Linux. But `fifo`, `step`,
+        /// `red` and `wred` keep all queued packets (in Linux, `red` discards them), and `cake`
+        /// drops packets only when the next packet arrives.
         key set = key(KeyKind::Changes);
         /// Names of flows and sources that start at the time of the event. Set the key `start` of
         /// these flows and sources to a later time; the event overrides this key. start_jitter does

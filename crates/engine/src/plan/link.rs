@@ -160,20 +160,15 @@ keys! {
         /// "shaper": a packet leaves when its transmission begins, and the next packet leaves at
         /// least length/rate later (htb, Cake). "wire": a packet leaves when its transmission ends.
         mode: LinkMode = LinkMode::KEY.named("link").default("shaper");
-        /// Depth of the shaper's token bucket. The depth limits how many bytes may leave at once
-        /// after the link was idle. On the kernel engine, this value becomes both the `burst` and
-        /// the `cburst` of the htb class. (The options `quantum` and `mpu` have no effect on a
-        /// single class.) The bucket gains tokens at the link's rate, up to this depth. A packet
-        /// may leave if the number of tokens is not negative. The packet then consumes as many
-        /// tokens as it has bytes. So after an idle time, burst / (packet length) + 1 packets leave
-        /// back to back. "tc" means the default burst of tc. This default is 1600 B (the `mtu` that
-        /// tc assumes for htb), plus the bytes that the link sends in 1 ns (one tick of the
-        /// kernel's timer). At link rates below 8 Gbit/s, the default burst is 1600 B. With a burst
-        /// of 0, a packet leaves at least length/rate after the previous packet, where length is
-        /// the length of the previous packet. The largest allowed burst is 4 GB, or the number of
-        /// bytes that the link sends in 60 s at its lowest rate, if that number is smaller. A burst
-        /// is not allowed with link = "wire" or with a rate from a trace. With Cake, a burst is not
-        /// allowed, because Cake itself shapes to the rate.
+        /// Depth of the shaper's token bucket. After an idle time, burst / (packet length) + 1
+        /// packets leave back to back. The bucket gains tokens at the link's rate, up to this depth.
+        /// A packet may leave if the number of tokens is not negative, and consumes as many tokens
+        /// as it has bytes. With a burst of 0, the gap between two packets is at least the first
+        /// packet's length divided by the rate. "tc" means tc's default: 1600 B, plus the bytes that
+        /// the link sends in 1 ns. The largest burst is 4 GB, or the bytes that the link sends in
+        /// 60 s at its lowest rate, if that is less. A burst is not allowed with link = "wire", with
+        /// a rate from a trace, or with Cake, which shapes to the rate itself. On the kernel engine,
+        /// this value becomes the `burst` and the `cburst` of the htb class.
         burst: Bytes => key(KeyKind::Burst).default("0b");
         /// Whether the link has an independent copy in the reverse direction. Results call this
         /// copy of the link NAME.back.

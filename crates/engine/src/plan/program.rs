@@ -55,8 +55,7 @@ keys! {
         /// Whether TCP sockets of both hosts request ECN. If false, these sockets use ECN only if
         /// the peer requests ECN.
         ecn: bool = BOOL.default("false");
-        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
-        /// NAME/2, ...
+        /// Number of copies of this entry. Two or more copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Time at which the programs start, except servers (programs with `ready`). start_jitter
         /// adds a random delay to this time.

@@ -23,8 +23,7 @@ keys! {
         module: Option<String>;
         /// Whether ECN is negotiated. Default: true if the congestion control requires ECN.
         ecn: bool => BOOL;
-        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
-        /// NAME/2, ...
+        /// Number of copies of this entry. Two or more copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// Time at which the flow connects. start_jitter adds a random delay.
         start: Time = ANY_TIME.default("0s");
@@ -96,8 +95,7 @@ keys! {
         /// Name of the source in results. Default: the kind, with a number if several sources have
         /// this kind.
         name: String => key(KeyKind::Name);
-        /// Number of copies of this entry. If the number is above 1, the copies are named NAME/1,
-        /// NAME/2, ...
+        /// Number of copies of this entry. Two or more copies have the names NAME/1, NAME/2, ...
         count: u64 = COUNT.default("1");
         /// The source sends no packet or request before this time.
         start: Time = ANY_TIME.default("0s");

@@ -50,7 +50,7 @@ pub const ENTRY: Entry<Build> = Entry {
         },
         Opt {
             name: "collect",
-            doc: "With `reuse`: times, since the start of the run, at which the server closes the connections that clients have closed. Give a list, or a file with one time per line. Use this option for servers whose connections are closed by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection as soon as the client has closed it.",
+            doc: "With `reuse`: times, since the start of the run, at which the server closes the connections that clients have closed. A list, or a file with one time per line. Some servers close connections in this way, by a garbage collector. The server's host stores the metrics of a destination (`metrics_save`) only at these times, and only for clients that closed their connection less than 60 s before. Default: the server closes each connection as soon as the client has closed it.",
             kind: Kind::List(&Kind::Time { min: Time(0) }),
             default: None,
             tc: None,
